@@ -1,3 +1,496 @@
+// The extension module behind the package `isomer` (python/isomer): the C++ library's calls, which the package gives
+// their Python form, and sessions of artifacts by the C interface. Calls let other threads of Python run.
 #include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/variant.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <cstring>
+#include <mutex>
+#include <thread>
+
+#include "isomer/isomer.h"
+#include "isomer/model.h"
 #include "isomer/optimize.h"
-NB_MODULE(_isomer, m) { m.def("f", [] { return isomer::optimize_model("", "").has_value(); }); }
+#include "isomer/schedule.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace {
+
+/// What the package's exceptions are made of.
+struct Refused : std::runtime_error {
+  Refused(std::string kind, const std::string& sentence) : std::runtime_error(sentence), kind(std::move(kind)) {}
+  std::string kind;
+};
+
+const char* name(isomer::FailureKind kind) {
+  switch (kind) {
+    case isomer::FailureKind::invalid: return "invalid";
+    case isomer::FailureKind::unsupported: return "unsupported";
+    case isomer::FailureKind::usage: return "usage";
+    case isomer::FailureKind::mismatch: return "mismatch";
+    case isomer::FailureKind::stopped: return "stopped";
+    case isomer::FailureKind::bug: return "bug";
+  }
+  return "bug";
+}
+
+template <class T>
+T taken(isomer::Expected<T> result) {
+  if (!result) throw Refused(name(result.error().kind), result.error().sentence);
+  return std::move(result).value();
+}
+
+/// Text of whatever bytes: broken UTF-8 is replaced.
+nb::object text(const std::string& bytes) {
+  return nb::steal(PyUnicode_DecodeUTF8(bytes.data(), static_cast<Py_ssize_t>(bytes.size()), "replace"));
+}
+
+/// Does long work on a thread of its own, while this one looks for signals: at each KeyboardInterrupt the work is asked
+/// to stop, at the second one it is raised again in the end. `work(stop)` must not touch Python but with the GIL.
+template <class Work>
+auto interruptible(Work work) {
+  using Result = decltype(work(std::declval<const isomer::Stop&>()));
+  constexpr auto kLook = std::chrono::milliseconds(50);
+  isomer::Stop stop;
+  std::optional<Result> result;
+  std::exception_ptr thrown;
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool is_done = false;
+  int interrupts = 0;
+  {
+    nb::gil_scoped_release released;
+    std::thread worker([&] {
+      try {
+        result.emplace(work(stop));
+      } catch (...) {
+        thrown = std::current_exception();
+      }
+      const std::lock_guard lock(mutex);
+      is_done = true;
+      changed.notify_all();
+    });
+    std::unique_lock lock(mutex);
+    while (!changed.wait_for(lock, kLook, [&] { return is_done; })) {
+      lock.unlock();
+      {
+        nb::gil_scoped_acquire acquired;
+        if (PyErr_CheckSignals() != 0) {
+          PyErr_Clear();
+          ++interrupts;
+          stop.request();
+        }
+      }
+      lock.lock();
+    }
+    lock.unlock();
+    worker.join();
+  }
+  if (thrown) std::rethrow_exception(thrown);
+  if (interrupts > 1 || (interrupts > 0 && !result->has_value())) {
+    PyErr_SetNone(PyExc_KeyboardInterrupt);
+    throw nb::python_error();
+  }
+  return taken(std::move(*result));
+}
+
+/// An exception of a message ends with a note on standard error: the work goes on.
+isomer::Progress progress_of(const nb::object& doing, const nb::object& note) {
+  isomer::Progress progress;
+  if (!doing.is_none())
+    progress.doing = [doing = doing.ptr()](const std::string& what, std::optional<double> left) {
+      nb::gil_scoped_acquire acquired;
+      try {
+        const nb::handle callee(doing);
+        callee(text(what), left);
+      } catch (nb::python_error& error) {
+        error.discard_as_unraisable("progress");
+      }
+    };
+  if (!note.is_none())
+    progress.note = [note = note.ptr()](const std::string& line) {
+      nb::gil_scoped_acquire acquired;
+      try {
+        const nb::handle callee(note);
+        callee(text(line));
+      } catch (nb::python_error& error) {
+        error.discard_as_unraisable("progress");
+      }
+    };
+  return progress;
+}
+
+using Sizes = std::map<std::string, int64_t>;
+using Shapes = std::map<std::string, std::vector<int64_t>>;
+
+nb::dict optimize(const std::string& model, const std::string& output, int level, const std::string& fp,
+                  const std::string& runtime, std::optional<double> seconds, const Sizes& dims, const Shapes& shapes,
+                  const std::string& strategy, const std::vector<std::string>& rules, bool mutate, bool check,
+                  int check_runs, bool proof, const std::string& records, const std::string& onnxruntime, int threads,
+                  uint64_t seed, int64_t memory, const nb::object& doing, const nb::object& note) {
+  isomer::OptimizeOptions options;
+  options.level = level;
+  options.fp = fp;
+  options.runtime = runtime;
+  options.seconds = seconds;
+  options.dims = dims;
+  options.shapes = shapes;
+  options.strategy = strategy;
+  options.rules = rules;
+  options.mutate = mutate;
+  options.check = check;
+  options.check_runs = check_runs;
+  options.proof = proof;
+  options.records = records;
+  options.onnxruntime = onnxruntime;
+  options.threads = threads;
+  options.seed = seed;
+  options.memory = memory;
+  options.progress = progress_of(doing, note);
+  const isomer::Optimized made = interruptible([&](const isomer::Stop& stop) {
+    options.stop = &stop;
+    return isomer::optimize_model(model, output, options);
+  });
+  nb::dict result;
+  result["proof"] = text(made.proof);
+  result["report"] = text(made.report);
+  result["page"] = text(made.page);
+  result["speedup"] = made.speedup;
+  result["interrupted"] = made.is_interrupted;
+  return result;
+}
+
+nb::dict verify(const std::string& model, const std::string& optimized, const std::string& proof, const std::string& fp,
+                const Sizes& dims, const Shapes& shapes, int check_runs, int threads, uint64_t seed, int64_t memory) {
+  isomer::VerifyModelOptions options;
+  options.fp = fp;
+  options.dims = dims;
+  options.shapes = shapes;
+  options.check_runs = check_runs;
+  options.threads = threads;
+  options.seed = seed;
+  options.memory = memory;
+  const isomer::VerifiedModel found = interruptible([&](const isomer::Stop& stop) {
+    options.stop = &stop;
+    return isomer::verify_model(model, optimized, proof, options);
+  });
+  nb::dict result;
+  result["steps"] = found.steps;
+  result["rules"] = found.rules;
+  result["fp"] = found.fp;
+  result["fp_class"] = found.fp_class;
+  return result;
+}
+
+nb::dict compare(const std::string& reference, const std::string& candidate, const Sizes& dims, const Shapes& shapes,
+                 int runs, int threads, uint64_t seed) {
+  isomer::CompareModelsOptions options;
+  options.dims = dims;
+  options.shapes = shapes;
+  options.runs = runs;
+  options.threads = threads;
+  options.seed = seed;
+  const isomer::ModelComparison found = interruptible([&](const isomer::Stop& stop) {
+    options.stop = &stop;
+    return isomer::compare_models(reference, candidate, options);
+  });
+  nb::dict result;
+  result["equal"] = found.are_equal;
+  result["max_abs_error"] = found.max_abs_error;
+  result["max_error_over_bound"] = found.max_error_over_bound;
+  result["runs"] = found.runs;
+  result["text"] = text(found.text);
+  return result;
+}
+
+nb::dict compile(const std::string& model, const std::string& artifact, const std::string& target, int level,
+                 std::optional<double> seconds, const Sizes& dims, const Shapes& shapes,
+                 const std::vector<Sizes>& variants, bool tune, bool check, const std::string& records, int threads,
+                 uint64_t seed, const nb::object& doing, const nb::object& note) {
+  isomer::CompileModelOptions options;
+  options.target = target;
+  options.level = level;
+  options.seconds = seconds;
+  options.dims = dims;
+  options.shapes = shapes;
+  options.variants = variants;
+  options.tune = tune;
+  options.check = check;
+  options.records = records;
+  options.threads = threads;
+  options.seed = seed;
+  options.progress = progress_of(doing, note);
+  const isomer::CompileModelReport made = interruptible([&](const isomer::Stop& stop) {
+    options.stop = &stop;
+    return isomer::compile_model(model, artifact, options);
+  });
+  nb::dict result;
+  result["check"] = text(made.check);
+  result["report"] = text(made.report);
+  result["interrupted"] = made.is_interrupted;
+  return result;
+}
+
+nb::list ports_of(const std::vector<isomer::ModelPort>& ports) {
+  nb::list result;
+  for (const isomer::ModelPort& port : ports) {
+    nb::object shape = nb::none();
+    if (port.has_shape) {
+      nb::list dims;
+      for (const isomer::ModelDim& dim : port.shape)
+        dims.append(dim.index() == 0 ? nb::object(nb::int_(std::get<0>(dim))) : text(std::get<1>(dim)));
+      shape = dims;
+    }
+    result.append(nb::make_tuple(text(port.name), port.type, shape));
+  }
+  return result;
+}
+
+nb::dict describe(const std::string& model) {
+  isomer::Expected<isomer::ModelDescription> described = [&] {
+    nb::gil_scoped_release released;
+    return isomer::describe_model(model);
+  }();
+  const isomer::ModelDescription found = taken(std::move(described));
+  nb::dict result, metadata;
+  result["inputs"] = ports_of(found.inputs);
+  result["outputs"] = ports_of(found.outputs);
+  nb::list free_dims;
+  for (const std::string& dim : found.free_dims) free_dims.append(text(dim));
+  result["free_dims"] = free_dims;
+  result["operators"] = found.operators;
+  result["nodes"] = found.nodes;
+  result["weight_bytes"] = found.weight_bytes;
+  result["graph_name"] = text(found.graph_name);
+  result["producer_name"] = text(found.producer_name);
+  result["producer_version"] = text(found.producer_version);
+  result["domain"] = text(found.domain);
+  result["description"] = text(found.doc_string);
+  result["version"] = found.model_version;
+  result["ir_version"] = found.ir_version;
+  result["opsets"] = found.opsets;
+  for (const auto& [key, value] : found.metadata) metadata[text(key)] = text(value);
+  result["metadata"] = metadata;
+  return result;
+}
+
+// Sessions of artifacts
+
+void check(isomer_status status) {
+  static constexpr const char* kKinds[] = {"", "usage", "invalid", "unsupported", "run", "bug"};
+  if (status != ISOMER_OK) throw Refused(kKinds[status], isomer_last_error());
+}
+
+/// Elements as arrays have them; bfloat16 and other types that NumPy has not are numbers of as many bits.
+nb::dlpack::dtype array_type(int32_t dtype) {
+  using Code = nb::dlpack::dtype_code;
+  const auto type = [](Code code, int bits) {
+    return nb::dlpack::dtype{static_cast<uint8_t>(code), static_cast<uint8_t>(bits), 1};
+  };
+  switch (dtype) {
+    case ISOMER_FLOAT32: return type(Code::Float, 32);
+    case ISOMER_FLOAT64: return type(Code::Float, 64);
+    case ISOMER_FLOAT16: return type(Code::Float, 16);
+    case ISOMER_INT8: return type(Code::Int, 8);
+    case ISOMER_INT16: return type(Code::Int, 16);
+    case ISOMER_INT32: return type(Code::Int, 32);
+    case ISOMER_INT64: return type(Code::Int, 64);
+    case ISOMER_UINT8: return type(Code::UInt, 8);
+    case ISOMER_UINT16:
+    case ISOMER_BFLOAT16: return type(Code::UInt, 16);
+    case ISOMER_UINT32: return type(Code::UInt, 32);
+    case ISOMER_UINT64: return type(Code::UInt, 64);
+    case ISOMER_BOOL: return type(Code::Bool, 8);
+    case ISOMER_COMPLEX64: return type(Code::Complex, 64);
+    case ISOMER_COMPLEX128: return type(Code::Complex, 128);
+    case ISOMER_FLOAT8E4M3FN:
+    case ISOMER_FLOAT8E4M3FNUZ:
+    case ISOMER_FLOAT8E5M2:
+    case ISOMER_FLOAT8E5M2FNUZ: return type(Code::UInt, 8);
+    default: throw Refused("unsupported", "elements of a byte or more expected at the model's interface");
+  }
+}
+
+using Input = nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>;
+using Output = nb::ndarray<nb::numpy>;
+
+class Artifact {
+ public:
+  explicit Artifact(const std::string& path) {
+    nb::gil_scoped_release released;
+    check(isomer_model_open(path.c_str(), &model_));
+  }
+  ~Artifact() { isomer_model_close(model_); }
+  Artifact(const Artifact&) = delete;
+  Artifact& operator=(const Artifact&) = delete;
+  isomer_model* get() const { return model_; }
+
+  std::vector<Sizes> variants() const {
+    size_t count = 0;
+    check(isomer_model_variant_count(model_, &count));
+    std::vector<Sizes> result(count);
+    for (size_t variant = 0; variant < count; ++variant) {
+      size_t bindings = 0;
+      check(isomer_model_binding_count(model_, variant, &bindings));
+      for (size_t k = 0; k < bindings; ++k) {
+        isomer_binding binding;
+        check(isomer_model_binding(model_, variant, k, &binding));
+        result[variant][binding.name] = binding.value;
+      }
+    }
+    return result;
+  }
+
+ private:
+  isomer_model* model_ = nullptr;
+};
+
+class Session {
+ public:
+  Session(const Artifact& artifact, const Sizes& dims, int threads, const std::string& device) {
+    std::vector<isomer_binding> bindings;
+    for (const auto& [dim, size] : dims) bindings.push_back({dim.c_str(), size});
+    const isomer_options options = {threads, bindings.data(), bindings.size()};
+    check(device.empty() ? isomer_session_create(artifact.get(), &options, &session_)
+                         : isomer_session_create_on(artifact.get(), device.c_str(), &options, &session_));
+    size_t count = 0;
+    check(isomer_session_input_count(session_, &count));
+    inputs_.resize(count);
+    for (size_t k = 0; k < count; ++k)
+      check(isomer_session_input(session_, k, &inputs_[k].name, &inputs_[k].tensor));
+    check(isomer_session_output_count(session_, &count));
+    outputs_.resize(count);
+    for (size_t k = 0; k < count; ++k)
+      check(isomer_session_output(session_, k, &outputs_[k].name, &outputs_[k].tensor));
+  }
+  ~Session() { isomer_session_close(session_); }
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  /// (name, isomer_dtype, dims), -1 where data decide.
+  nb::list ports(bool inputs) const {
+    nb::list result;
+    for (const Port& port : inputs ? inputs_ : outputs_) {
+      nb::list dims;
+      for (int32_t k = 0; k < port.tensor.rank; ++k) dims.append(port.tensor.dims[k]);
+      result.append(nb::make_tuple(text(port.name), port.tensor.dtype, dims));
+    }
+    return result;
+  }
+
+  /// Arrays in the order of the ports, of their types and dims. Those given for outputs are written to.
+  nb::list run(const std::vector<Input>& inputs, const nb::object& given) {
+    if (inputs.size() != inputs_.size())
+      throw Refused("usage", std::to_string(inputs_.size()) + " inputs expected, " + std::to_string(inputs.size()) +
+                                 " found");
+    std::vector<isomer_tensor> from(inputs.size()), to(outputs_.size());
+    for (size_t k = 0; k < inputs.size(); ++k) {
+      const Port& port = inputs_[k];
+      const Input& array = inputs[k];
+      bool fits = array.ndim() == static_cast<size_t>(port.tensor.rank) && array.dtype() == array_type(port.tensor.dtype);
+      for (size_t d = 0; fits && d < array.ndim(); ++d) fits = static_cast<int64_t>(array.shape(d)) == port.tensor.dims[d];
+      if (!fits) throw Refused("usage", std::string(port.name) + ": an array of the input's type and shape expected");
+      from[k] = port.tensor;
+      from[k].data = const_cast<void*>(array.data());
+    }
+    std::vector<Output> arrays(outputs_.size());
+    std::vector<bool> is_made(outputs_.size());
+    for (size_t k = 0; k < outputs_.size(); ++k) {
+      const Port& port = outputs_[k];
+      to[k] = port.tensor;
+      is_made[k] = std::all_of(port.tensor.dims, port.tensor.dims + port.tensor.rank, [](int64_t d) { return d >= 0; });
+      if (!is_made[k]) continue;
+      if (nb::object own = given.is_none() ? nb::object(nb::none()) : nb::object(given[k]); !own.is_none()) {
+        arrays[k] = Output(nb::cast<nb::ndarray<nb::c_contig, nb::device::cpu>>(own));
+        if (arrays[k].dtype() != array_type(port.tensor.dtype) ||
+            static_cast<int64_t>(arrays[k].nbytes()) != isomer_tensor_bytes(&port.tensor))
+          throw Refused("usage", std::string(port.name) + ": an array of the output's type and size expected");
+      } else {
+        arrays[k] = array_of(port.tensor);
+      }
+      to[k].data = arrays[k].data();
+    }
+    isomer_status status;
+    {
+      nb::gil_scoped_release released;
+      status = isomer_session_run(session_, from.data(), from.size(), to.data(), to.size());
+    }
+    check(status);
+    nb::list result;
+    for (size_t k = 0; k < outputs_.size(); ++k) {
+      if (!is_made[k]) {
+        arrays[k] = array_of(to[k]);
+        std::memcpy(arrays[k].data(), to[k].data, arrays[k].nbytes());
+      }
+      result.append(nb::cast(arrays[k]));
+    }
+    return result;
+  }
+
+ private:
+  struct Port {
+    const char* name = nullptr;
+    isomer_tensor tensor = {};
+  };
+
+  /// A new one.
+  static Output array_of(const isomer_tensor& tensor) {
+    constexpr size_t kAlignment = 64;
+    const auto bytes = static_cast<size_t>(std::max<int64_t>(isomer_tensor_bytes(&tensor), 0));
+    void* const data = ::operator new(std::max<size_t>(bytes, 1), std::align_val_t(kAlignment));
+    nb::capsule owner(data, [](void* memory) noexcept { ::operator delete(memory, std::align_val_t(kAlignment)); });
+    std::vector<size_t> shape(tensor.dims, tensor.dims + tensor.rank);
+    return Output(data, shape.size(), shape.data(), owner, nullptr, array_type(tensor.dtype));
+  }
+
+  isomer_session* session_ = nullptr;
+  std::vector<Port> inputs_, outputs_;
+};
+
+}  // namespace
+
+NB_MODULE(_isomer, module) {
+  // The package makes its own exceptions of (kind, sentence).
+  static nb::exception<Refused> refused(module, "Refused");
+  nb::register_exception_translator(
+      [](const std::exception_ptr& thrown, void*) {
+        try {
+          std::rethrow_exception(thrown);
+        } catch (const Refused& error) {
+          const nb::object pair = nb::make_tuple(error.kind, text(error.what()));
+          PyErr_SetObject(refused.ptr(), pair.ptr());
+        }
+      },
+      nullptr);
+
+  module.def("version", [] { return std::string(isomer_version()); });
+  module.def("optimize", &optimize, "model"_a, "output"_a, "level"_a, "fp"_a, "runtime"_a, "seconds"_a.none(), "dims"_a,
+             "shapes"_a, "strategy"_a, "rules"_a, "mutate"_a, "check"_a, "check_runs"_a, "proof"_a, "records"_a,
+             "onnxruntime"_a, "threads"_a, "seed"_a, "memory"_a, "doing"_a.none(), "note"_a.none());
+  module.def("verify", &verify, "model"_a, "optimized"_a, "proof"_a, "fp"_a, "dims"_a, "shapes"_a, "check_runs"_a,
+             "threads"_a, "seed"_a, "memory"_a);
+  module.def("compare", &compare, "reference"_a, "candidate"_a, "dims"_a, "shapes"_a, "runs"_a, "threads"_a, "seed"_a);
+  module.def("compile", &compile, "model"_a, "artifact"_a, "target"_a, "level"_a, "seconds"_a.none(), "dims"_a,
+             "shapes"_a, "variants"_a, "tune"_a, "check"_a, "records"_a, "threads"_a, "seed"_a, "doing"_a.none(),
+             "note"_a.none());
+  module.def("describe", &describe, "model"_a);
+
+  nb::class_<Artifact>(module, "Artifact")
+      .def(nb::init<const std::string&>(), "path"_a)
+      .def_prop_ro("variants", &Artifact::variants);
+  nb::class_<Session>(module, "Session")
+      .def(nb::init<const Artifact&, const Sizes&, int, const std::string&>(), "artifact"_a, "dims"_a, "threads"_a,
+           "device"_a, nb::keep_alive<1, 2>())
+      .def_prop_ro("inputs", [](const Session& session) { return session.ports(true); })
+      .def_prop_ro("outputs", [](const Session& session) { return session.ports(false); })
+      .def("run", &Session::run, "inputs"_a, "outputs"_a.none());
+}

@@ -1,0 +1,24 @@
+"""Isomer makes ONNX models faster, with a proof for every step.
+
+    optimized = isomer.optimize("model.onnx")
+    optimized.save("faster.onnx")
+
+    session = isomer.InferenceSession("model.onnx")
+    outputs = session.run(None, {"x": x})
+
+Models are given as a path, as the bytes of a file, or as an `onnx.ModelProto`.
+"""
+from ._errors import (CheckFailed, Error, InternalError, InvalidModel, RunFailed, Stopped, Unsupported, UsageError)
+from ._optimize import Comparison, Compiled, Optimized, Verified, compare, compile, describe, optimize, verify
+from ._session import (GraphOptimizationLevel, InferenceSession, IOBinding, ModelMetadata, NodeArg, OrtValue, RunOptions,
+                       SessionOptions, get_available_providers, get_device)
+from ._isomer import version as _version
+
+__version__ = _version()
+
+__all__ = [
+    "CheckFailed", "Comparison", "Compiled", "Error", "GraphOptimizationLevel", "IOBinding", "InferenceSession",
+    "InternalError", "InvalidModel", "ModelMetadata", "NodeArg", "Optimized", "OrtValue", "RunFailed", "RunOptions",
+    "SessionOptions", "Stopped", "Unsupported", "UsageError", "Verified", "compare", "compile", "describe",
+    "get_available_providers", "get_device", "optimize", "verify",
+]

@@ -1,0 +1,233 @@
+"""Models optimized, verified, compared and compiled."""
+import dataclasses
+import json
+import os
+import pathlib
+import shutil
+import tempfile
+
+from . import _isomer
+from ._errors import UsageError, raised
+from ._models import file_of
+from ._progress import progress_of
+
+_UNITS = {"": 1, "s": 1, "min": 60, "m": 60, "h": 3600}
+
+
+def seconds_of(time):
+    """90, "90", "60s", "10min", "1h": seconds; None stays None."""
+    if time is None or isinstance(time, (int, float)):
+        return time
+    number = time.rstrip("abcdefghijklmnopqrstuvwxyz")
+    try:
+        return float(number) * _UNITS[time[len(number):]]
+    except (KeyError, ValueError):
+        raise UsageError(f"time: a time such as 90, '60s', '10min' or '1h' expected, {time!r} found") from None
+
+
+def _shapes(shapes):
+    return {name: list(shape) for name, shape in (shapes or {}).items()}
+
+
+class Optimized:
+    """An optimized model, with its proof and its report.
+
+    Attributes:
+        proof: The text of a proof, for `isomer.verify`; empty where none was asked for.
+        report: What was done, as a dict: "steps" (rule, where, gain in us), "search", "check", "seconds", ….
+        speedup: How many times as fast it is, raced end to end in what it is for; None: it was not raced.
+        interrupted: Ctrl-C ended the search: there may be more to find.
+    """
+
+    def __init__(self, folder, name, made):
+        self._folder = folder
+        self._path = pathlib.Path(folder.name, name)
+        self._page = made["page"]
+        self.proof = made["proof"]
+        self.report = json.loads(made["report"])
+        self.speedup = made["speedup"]
+        self.interrupted = made["interrupted"]
+
+    @property
+    def steps(self):
+        """(rule, where, microseconds saved or None, floating-point class), in the order in which they were made."""
+        return [(step["rule"], step["where"], step["gain_us"], step["fp_class"]) for step in self.report["steps"]]
+
+    @property
+    def model(self):
+        """The bytes of the ONNX file. Of a model whose weights lie in a file beside it, `save` gives both."""
+        return self._path.read_bytes()
+
+    def to_onnx(self):
+        """As an `onnx.ModelProto`, with its weights."""
+        import onnx
+        return onnx.load(self._path)
+
+    def save(self, path, *, proof=None, report=None):
+        """Writes the model (and a file of weights where it has one), and the proof and the report where paths are given:
+        a report to a path that ends in .html is a page to look at."""
+        path = pathlib.Path(path)
+        for file in sorted(self._path.parent.iterdir(), key=lambda file: file == self._path):
+            target = path if file == self._path else path.parent / file.name
+            partial = target.with_name(target.name + ".partial")
+            shutil.copyfile(file, partial)
+            os.replace(partial, target)
+        if proof is not None:
+            pathlib.Path(proof).write_text(self.proof)
+        if report is not None:
+            is_page = str(report).endswith(".html")
+            pathlib.Path(report).write_text(self._page if is_page else json.dumps(self.report, indent=2))
+        return path
+
+    def __repr__(self):
+        speedup = f", {self.speedup:.3f} times as fast" if self.speedup is not None else ""
+        return f"<isomer.Optimized: {self.report['nodes_before']} -> {self.report['nodes_after']} nodes{speedup}>"
+
+
+def optimize(model, *, output=None, level=3, fp="reassociate", runtime="any", time=None, dims=None, shapes=None,
+             strategy="beam", rules=(), mutate=False, check=True, check_runs=2, proof=True, records="", onnxruntime="",
+             threads=0, seed=0, memory=0, progress=None):
+    """Makes a model faster: the same inputs, outputs and function, fewer or cheaper nodes.
+
+    Args:
+        model: A path, the bytes of a file, or an `onnx.ModelProto`.
+        output: A path to save the result to, besides returning it.
+        level: 0: nothing; 1: bit-exact changes; 2: arithmetic folded, too; 3: searched over proved rules, too.
+        fp: What may happen to rounding: "strict" (nothing), "reassociate" (what is equal in the reals on finite
+            values), "fast" (overflow may lose results, too).
+        runtime: What it is to be fast in: "any", "onnxruntime" or "isomer".
+        time: Of the whole call: seconds, or "60s", "10min". None: 2 to 60 s, more for models that take longer to run.
+        dims: Sizes of symbolic dims: {"batch": 8}.
+        shapes: Of inputs: {"x": (1, 3, 224, 224)}.
+        strategy: Of the search: "beam", "best-first" or "e-graph".
+        rules: Paths of STEM.rules to search over, instead of the rules that come with Isomer.
+        mutate: Look for mutants of the model's own convolutions, too.
+        check: Run old and new side by side on `check_runs` seeded inputs, in double precision.
+        proof: Write a proof of every step.
+        records: A file of measured times; by default in the user's cache.
+        onnxruntime: ONNX Runtime's shared library; by default that of the package `onnxruntime`, if there is one.
+        threads: 0: as many as this process may use.
+        memory: Bytes that all of it may take; 0: three quarters of what there is.
+        progress: A function of (what, seconds left or None); True, False; None: a line where somebody looks.
+
+    Ctrl-C ends the search with the best so far (`interrupted`); twice, the call.
+
+    Raises:
+        InvalidModel, Unsupported, UsageError, CheckFailed, InternalError.
+    """
+    folder = tempfile.TemporaryDirectory(prefix="isomer-")
+    told = progress_of(progress)
+    try:
+        with file_of(model) as path, raised():
+            name = pathlib.Path(path).name
+            made = _isomer.optimize(path, os.path.join(folder.name, name), level, fp, runtime, seconds_of(time), dims or {},
+                                    _shapes(shapes), strategy, [os.fspath(rule) for rule in rules], mutate, check,
+                                    check_runs, proof, os.fspath(records), os.fspath(onnxruntime), threads, seed, memory,
+                                    told.doing, told.note)
+    finally:
+        told.close()
+    result = Optimized(folder, name, made)
+    if output is not None:
+        result.save(output)
+    return result
+
+
+@dataclasses.dataclass(frozen=True)
+class Verified:
+    """A proof that holds: so many steps by so many rules; `fp_class` is that of its weakest step."""
+    steps: int
+    rules: int
+    fp: str
+    fp_class: str
+
+
+def verify(model, optimized, proof=None, *, fp="reassociate", dims=None, shapes=None, check_runs=2, threads=0, seed=0,
+           memory=0):
+    """Checks each step of a proof, without the search and the passes that made it.
+
+    Args:
+        model, optimized: Paths, bytes or `onnx.ModelProto`; `optimized` may be what `isomer.optimize` returned.
+        proof: A path, or the text of a proof; None: that of `optimized`.
+        fp: What the proof may do to rounding, at most.
+        dims, shapes: What the proof may bind.
+        check_runs: Inputs on which both models are run besides; 0: they are not.
+
+    Raises:
+        CheckFailed: The proof does not hold, or is one of other models.
+    """
+    text = optimized.proof if proof is None and isinstance(optimized, Optimized) else proof
+    if text is None:
+        raise UsageError("proof: a path or a text expected, none given")
+    with tempfile.TemporaryDirectory(prefix="isomer-") as folder:
+        if isinstance(text, os.PathLike) or "\n" not in text:
+            file = os.fspath(text)
+        else:
+            file = os.path.join(folder, "proof")
+            pathlib.Path(file).write_text(text)
+        with file_of(model) as before, file_of(optimized) as after, raised():
+            return Verified(**_isomer.verify(before, after, file, fp, dims or {}, _shapes(shapes), check_runs, threads, seed,
+                                             memory))
+
+
+@dataclasses.dataclass(frozen=True)
+class Comparison:
+    """How far two models are from each other; true where no further than rounding allows."""
+    equal: bool
+    max_abs_error: float
+    max_error_over_bound: float
+    runs: int
+    text: str
+
+    def __bool__(self):
+        return self.equal
+
+
+def compare(reference, candidate, *, dims=None, shapes=None, runs=2, threads=0, seed=0):
+    """Runs two models on the same seeded inputs, in double precision."""
+    with file_of(reference) as first, file_of(candidate) as second, raised():
+        return Comparison(**_isomer.compare(first, second, dims or {}, _shapes(shapes), runs, threads, seed))
+
+
+@dataclasses.dataclass(frozen=True)
+class Compiled:
+    """An artifact: `path` for `isomer.InferenceSession` and the C interface. `check`: how near it is to the model."""
+    path: pathlib.Path
+    check: str
+    report: dict
+    interrupted: bool
+
+
+def compile(model, output, *, target="cpu", level=3, time=None, dims=None, shapes=None, tune=False, check=True, records="",
+            threads=0, seed=0, progress=None):
+    """Optimizes a model and builds the artifact (.iso) that runs it.
+
+    Args:
+        output: The artifact's path.
+        target: "cpu", "cpu=NAME" as LLVM calls it, "cuda=sm_90a", or several by commas.
+        level: As in `isomer.optimize`; other ways to cut the model into kernels are measured at 3.
+        time: Of the whole call.
+        dims: Sizes of symbolic dims; where one has several, {"batch": (1, 8, 32)}, the artifact has a variant for each.
+        tune: Tune the kernels, in half of the time, or a minute more where none is given.
+        check: Run it beside the model's own meaning.
+    """
+    sizes, variants = {}, [{}]
+    for name, size in (dims or {}).items():
+        if isinstance(size, int):
+            sizes[name] = size
+        else:
+            variants = [{**variant, name: each} for variant in variants for each in size]
+    told = progress_of(progress)
+    try:
+        with file_of(model) as path, raised():
+            made = _isomer.compile(path, os.fspath(output), target, level, seconds_of(time), sizes, _shapes(shapes),
+                                   variants, tune, check, os.fspath(records), threads, seed, told.doing, told.note)
+    finally:
+        told.close()
+    return Compiled(pathlib.Path(output), made["check"], json.loads(made["report"]) if made["report"] else {},
+                    made["interrupted"])
+
+
+def describe(model):
+    """What a model takes and gives, its operators and what its file says of it, as a dict."""
+    with file_of(model) as path, raised():
+        return _isomer.describe(path)

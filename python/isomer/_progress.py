@@ -1,0 +1,52 @@
+"""What long work tells: to a function of the caller's, or as a line on a terminal or in a notebook."""
+import sys
+
+
+class _Silent:
+    doing = note = None
+
+    def close(self):
+        pass
+
+
+class _Called(_Silent):
+    def __init__(self, function):
+        self.doing = function
+
+
+class _Line(_Silent):
+    """A line that is drawn again: tqdm's where that is installed, which knows notebooks, or plain text."""
+
+    def __init__(self):
+        try:
+            from tqdm.auto import tqdm
+            self._bar = tqdm(total=1, bar_format="{desc}", leave=False)
+        except ImportError:
+            self._bar = None
+
+    def doing(self, what, seconds_left):
+        text = f"{seconds_left:.0f} s left: {what}" if seconds_left is not None else what
+        if self._bar is not None:
+            self._bar.set_description_str(text)
+        else:
+            print(f"\r\x1b[K{text[:79]}", end="", file=sys.stderr, flush=True)
+
+    def note(self, line):
+        print(f"{'' if self._bar is not None else chr(13)}{line}", file=sys.stderr)
+
+    def close(self):
+        if self._bar is not None:
+            self._bar.close()
+        else:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+
+def _can_draw():
+    return sys.stderr.isatty() or "ipykernel" in sys.modules
+
+
+def progress_of(progress):
+    """`progress`: a function of (what, seconds left or None), True, False, or None: where somebody looks."""
+    if callable(progress):
+        return _Called(progress)
+    return _Line() if progress or (progress is None and _can_draw()) else _Silent()

@@ -1,0 +1,514 @@
+"""Sessions as users of `onnxruntime.InferenceSession` write them."""
+import enum
+import hashlib
+import os
+import pathlib
+import sys
+import tempfile
+import threading
+
+import numpy as np
+
+from . import _isomer
+from ._errors import Error, UsageError, Unsupported, raised
+from ._models import bytes_of, is_in_memory
+from ._optimize import seconds_of
+
+# By ONNX's numbers: the name in ONNX Runtime's words, and the array's type; None: NumPy has none of its own.
+_TYPES = {
+    1: ("float", np.float32), 2: ("uint8", np.uint8), 3: ("int8", np.int8), 4: ("uint16", np.uint16), 5: ("int16", np.int16),
+    6: ("int32", np.int32), 7: ("int64", np.int64), 9: ("bool", np.bool_), 10: ("float16", np.float16),
+    11: ("double", np.float64), 12: ("uint32", np.uint32), 13: ("uint64", np.uint64), 14: ("complex64", np.complex64),
+    15: ("complex128", np.complex128), 16: ("bfloat16", "bfloat16"), 17: ("float8e4m3fn", "float8_e4m3fn"),
+    18: ("float8e4m3fnuz", "float8_e4m3fnuz"), 19: ("float8e5m2", "float8_e5m2"), 20: ("float8e5m2fnuz", "float8_e5m2fnuz"),
+}
+_BY_NAME = {"float32": 1, "float64": 11, **{name: number for number, (name, _) in _TYPES.items()}}
+_MAGIC = b"\x7fISOMER\n"
+
+
+def _array_type(number):
+    """What callers give and get: of ml_dtypes where NumPy has no such type, numbers of as many bits without it."""
+    if number not in _TYPES:
+        raise Unsupported("elements of a byte or more expected at the model's interface")
+    dtype = _TYPES[number][1]
+    if not isinstance(dtype, str):
+        return np.dtype(dtype)
+    try:
+        import ml_dtypes
+        return np.dtype(getattr(ml_dtypes, dtype))
+    except ImportError:
+        return np.dtype(np.uint16 if dtype == "bfloat16" else np.uint8)
+
+
+class GraphOptimizationLevel(enum.IntEnum):
+    ORT_DISABLE_ALL = 0
+    ORT_ENABLE_BASIC = 1
+    ORT_ENABLE_EXTENDED = 2
+    ORT_ENABLE_ALL = 99
+
+
+class SessionOptions:
+    """`intra_op_num_threads` counts; what else ONNX Runtime's has may be set, and changes nothing."""
+
+    def __init__(self):
+        self.intra_op_num_threads = 0
+        self.inter_op_num_threads = 0
+        self.graph_optimization_level = GraphOptimizationLevel.ORT_ENABLE_ALL
+        self.optimized_model_filepath = ""
+        self.log_severity_level = 2
+        self.logid = ""
+        self.enable_profiling = False
+        self.enable_mem_pattern = True
+        self.enable_cpu_mem_arena = True
+        self.execution_mode = 0
+        self._entries = {}
+
+    def add_session_config_entry(self, key, value):
+        self._entries[key] = value
+
+    def get_session_config_entry(self, key):
+        return self._entries[key]
+
+    def add_free_dimension_override_by_name(self, name, size):
+        self._entries.setdefault("dims", {})[name] = size
+
+
+class RunOptions:
+    """May be given to `run`, and changes nothing."""
+
+    def __init__(self):
+        self.log_severity_level = 2
+        self.logid = ""
+
+
+class NodeArg:
+    """An input or output: `name`, `type` ("tensor(float)") and `shape`, of numbers and of names of sizes that vary."""
+
+    def __init__(self, name, type, shape):
+        self.name, self.type, self.shape = name, type, shape
+
+    def __repr__(self):
+        return f"NodeArg(name={self.name!r}, type={self.type!r}, shape={self.shape!r})"
+
+
+class ModelMetadata:
+    """What the model's file says of it."""
+
+    def __init__(self, facts):
+        self.producer_name = facts.get("producer_name", "")
+        self.graph_name = facts.get("graph_name", "")
+        self.domain = facts.get("domain", "")
+        self.description = facts.get("description", "")
+        self.graph_description = ""
+        self.version = facts.get("version", 0)
+        self.custom_metadata_map = facts.get("metadata", {})
+
+
+def get_available_providers():
+    return ["CPUExecutionProvider"]
+
+
+def get_device():
+    return "CPU"
+
+
+class _Port:
+    def __init__(self, name, number):
+        self.name, self.number = name, number
+        self.dtype = _array_type(number)
+        # As the extension module takes and gives it.
+        self.is_plain = not isinstance(_TYPES[number][1], str)
+        self.stored = self.dtype if self.is_plain else np.dtype(f"u{self.dtype.itemsize}")
+
+
+class _Variant:
+    """A session of the extension module for some shapes."""
+
+    def __init__(self, artifact, dims, threads):
+        self.session = _isomer.Session(artifact, dims, threads, "")
+        self.inputs = [_Port(name, number) for name, number, _ in self.session.inputs]
+        self.outputs = [_Port(name, number) for name, number, _ in self.session.outputs]
+        self.shapes = tuple(tuple(shape) for _, _, shape in self.session.inputs)
+        self.run = self.session.run
+        self.are_outputs_plain = all(port.is_plain for port in self.outputs)
+
+
+def _cache_folder():
+    cache = os.environ.get("XDG_CACHE_HOME", "")
+    home = os.environ.get("HOME", "")
+    if os.path.isabs(cache):
+        return pathlib.Path(cache, "isomer", "artifacts")
+    return pathlib.Path(home, ".cache", "isomer", "artifacts") if os.path.isabs(home) else None
+
+
+class InferenceSession:
+    """Runs a model; the interface is that of `onnxruntime.InferenceSession`.
+
+    A model is compiled for the shapes of its inputs: at once where these are known, else when `run` first sees them.
+    Artifacts are kept in the user's cache, by the model's content.
+
+    Args:
+        path_or_bytes: An ONNX model (a path, bytes, an `onnx.ModelProto`), or an artifact (.iso) of `isomer.compile`.
+        sess_options: `intra_op_num_threads`; 0: as many threads as this process may use.
+        providers, provider_options: Accepted; the CPU runs it.
+        search: Time for a search over proved rules, as in `isomer.optimize`: "30s". None: no search.
+        jit: Compile for shapes that have not been seen yet. False: those of the artifact alone.
+        cache: Keep artifacts.
+    """
+
+    def __init__(self, path_or_bytes, sess_options=None, providers=None, provider_options=None, *, search=None, jit=True,
+                 cache=True, **others):
+        if others.pop("disabled_optimizers", None) or others:
+            names = ", ".join(others) or "disabled_optimizers"
+            raise UsageError(f"{names}: an argument that is known expected")
+        self._options = sess_options or SessionOptions()
+        self._threads = max(self._options.intra_op_num_threads, 0)
+        self._seconds = seconds_of(search)
+        self._jit, self._cache = jit, cache
+        self._lock = threading.Lock()
+        self._variants = {}
+        self._folder = None
+        self._facts = {}
+        content = bytes_of(path_or_bytes) if is_in_memory(path_or_bytes) else None
+        if content is None:
+            self._path = os.fspath(path_or_bytes)
+        else:
+            self._folder = tempfile.TemporaryDirectory(prefix="isomer-")
+            self._path = os.path.join(self._folder.name, "model.iso" if content.startswith(_MAGIC) else "model.onnx")
+            pathlib.Path(self._path).write_bytes(content)
+        if self._is_artifact():
+            self._open_artifact()
+        else:
+            self._open_model()
+
+    def _is_artifact(self):
+        try:
+            with open(self._path, "rb") as file:
+                return file.read(len(_MAGIC)) == _MAGIC
+        except OSError as error:
+            raise UsageError(f"{self._path}: a model expected, {error.strerror}") from None
+
+    # Artifacts and models
+
+    def _open_artifact(self):
+        self._jit = False
+        with raised():
+            artifact = _isomer.Artifact(self._path)
+            for dims in artifact.variants:
+                variant = _Variant(artifact, dims, self._threads)
+                self._variants[variant.shapes] = variant
+                first = variant
+        args = lambda ports: [
+            NodeArg(name, f"tensor({_TYPES[number][0]})", [d if d >= 0 else None for d in shape])
+            for name, number, shape in ports]
+        self._inputs, self._outputs = args(first.session.inputs), args(first.session.outputs)
+        if len(self._variants) > 1:
+            for k, arg in enumerate(self._inputs):
+                sizes = list(zip(*(shapes[k] for shapes in self._variants)))
+                arg.shape = [size[0] if len(set(size)) == 1 else None for size in sizes]
+
+    def _open_model(self):
+        with raised():
+            self._facts = _isomer.describe(self._path)
+
+        def args(ports):
+            return [
+                NodeArg(name, f"tensor({_TYPES[_BY_NAME[kind]][0]})" if kind in _BY_NAME else f"tensor({kind or 'unknown'})",
+                        [dim if dim != "" else None for dim in shape] if shape is not None else None)
+                for name, kind, shape in ports]
+
+        self._inputs, self._outputs = args(self._facts["inputs"]), args(self._facts["outputs"])
+        dims = self._options._entries.get("dims", {})
+        for arg in self._inputs:
+            arg.shape = [dims.get(dim, dim) for dim in arg.shape] if arg.shape is not None else None
+        shapes = tuple(tuple(arg.shape) if arg.shape is not None else (None,) for arg in self._inputs)
+        if all(isinstance(dim, int) for shape in shapes for dim in shape):
+            self._variant_for(shapes)
+
+    def _key(self, shapes):
+        """Of the model's content, and of what the artifact is made for."""
+        digest = hashlib.sha256()
+        path = pathlib.Path(self._path)
+        with open(path, "rb") as file:
+            while block := file.read(1 << 20):
+                digest.update(block)
+        # Weights in files beside it.
+        for file in sorted(path.parent.glob(path.stem + "*")):
+            if file != path and file.is_file() and file.suffix != ".iso":
+                status = file.stat()
+                digest.update(f"{file.name} {status.st_size} {status.st_mtime_ns}\n".encode())
+        threads = self._threads or len(os.sched_getaffinity(0))
+        digest.update(repr((_isomer.version(), shapes, threads, self._seconds)).encode())
+        return digest.hexdigest()
+
+    def _compile(self, shapes, target):
+        by_name = {arg.name: list(shape) for arg, shape in zip(self._inputs, shapes)}
+        level = 2 if self._seconds is None else 3
+        _isomer.compile(self._path, str(target), "cpu", level, self._seconds, {}, by_name, [{}], False, True, "",
+                        self._threads, 0, None, None)
+
+    def _opened(self, file):
+        artifact = _isomer.Artifact(str(file))
+        return _Variant(artifact, artifact.variants[0], self._threads)
+
+    def _made(self, shapes):
+        folder = _cache_folder() if self._cache else None
+        if folder is not None:
+            kept = folder / f"{self._key(shapes)}.iso"
+            try:
+                return self._opened(kept)
+            except _isomer.Refused:
+                pass  # there is none, or one of another machine
+            try:
+                folder.mkdir(parents=True, exist_ok=True)
+                self._compile(shapes, kept)
+                return self._opened(kept)
+            except OSError:
+                pass
+        with tempfile.TemporaryDirectory(prefix="isomer-") as scratch:
+            file = os.path.join(scratch, "model.iso")
+            self._compile(shapes, file)
+            return self._opened(file)  # mapped: it may go
+
+    def _variant_for(self, shapes):
+        with self._lock:
+            variant = self._variants.get(shapes)
+            if variant is None:
+                if not self._jit:
+                    known = "; ".join(", ".join(str(list(shape)) for shape in each) for each in self._variants)
+                    found = ", ".join(str(list(shape)) for shape in shapes)
+                    raise UsageError(f"inputs of shapes that it is compiled for expected ({known}), {found} found")
+                with raised():
+                    variant = self._made(shapes)
+                self._variants[shapes] = variant
+        return variant
+
+    # What ONNX Runtime's sessions have
+
+    def get_inputs(self):
+        return self._inputs
+
+    def get_outputs(self):
+        return self._outputs
+
+    def get_overridable_initializers(self):
+        return []
+
+    def get_modelmeta(self):
+        return ModelMetadata(self._facts)
+
+    def get_providers(self):
+        return ["CPUExecutionProvider"]
+
+    def get_provider_options(self):
+        return {"CPUExecutionProvider": {}}
+
+    def set_providers(self, providers=None, provider_options=None):
+        pass
+
+    def get_session_options(self):
+        return self._options
+
+    def disable_fallback(self):
+        pass
+
+    enable_fallback = disable_fallback
+
+    def _arrays(self, feed):
+        arrays = []
+        for arg in self._inputs:
+            try:
+                array = feed[arg.name]
+            except KeyError:
+                raise UsageError(f"{arg.name}: a value expected, none given") from None
+            arrays.append(array if type(array) is np.ndarray else _array_of(array))
+        if len(feed) != len(arrays):
+            names = {arg.name for arg in self._inputs}
+            raise UsageError(f"{next(name for name in feed if name not in names)}: a name of an input expected")
+        return arrays
+
+    def run(self, output_names, input_feed, run_options=None):
+        """Outputs by name (None: all of them), as arrays, of inputs by name: arrays, or what DLPack or NumPy takes."""
+        results = self._results(self._arrays(input_feed))
+        if not output_names:
+            return results
+        by_name = {arg.name: result for arg, result in zip(self._outputs, results)}
+        try:
+            return [by_name[name] for name in output_names]
+        except KeyError as error:
+            raise UsageError(f"{error.args[0]}: a name of an output expected") from None
+
+    def _results(self, arrays, outputs=None):
+        variant = self._variants.get(tuple([array.shape for array in arrays]))
+        if variant is None:
+            for arg, array in zip(self._inputs, arrays):
+                self._check(arg, array)
+            variant = self._variant_for(tuple(array.shape for array in arrays))
+        for k, port in enumerate(variant.inputs):
+            array = arrays[k]
+            if array.dtype != port.dtype:
+                raise UsageError(f"{port.name}: {port.dtype} expected, {array.dtype} found")
+            if not port.is_plain:
+                array = array.view(port.stored)
+            arrays[k] = array if array.flags.c_contiguous else np.ascontiguousarray(array)
+        try:
+            results = variant.run(arrays, outputs)
+        except _isomer.Refused:
+            with raised():
+                raise
+        if not variant.are_outputs_plain:
+            results = [result if port.is_plain else result.view(port.dtype) for port, result in zip(variant.outputs, results)]
+        return results
+
+    @staticmethod
+    def _check(arg, array):
+        """A sentence before anything is compiled."""
+        if arg.shape is None:
+            return
+        fits = len(arg.shape) == array.ndim and all(
+            not isinstance(dim, int) or dim == size for dim, size in zip(arg.shape, array.shape))
+        if not fits:
+            raise UsageError(f"{arg.name}: shape {arg.shape} expected, {list(array.shape)} found")
+
+    def io_binding(self):
+        return IOBinding(self)
+
+    def run_with_iobinding(self, iobinding, run_options=None):
+        iobinding._run()
+
+    def run_with_ort_values(self, output_names, input_dict_ort_values, run_options=None):
+        feed = {name: value.numpy() for name, value in input_dict_ort_values.items()}
+        return [OrtValue(result) for result in self.run(output_names, feed)]
+
+    def __getattr__(self, name):
+        if name.startswith("_"):
+            raise AttributeError(name)
+        raise AttributeError(f"isomer.InferenceSession has no {name}")
+
+
+def _array_of(value):
+    if isinstance(value, OrtValue):
+        return value.numpy()
+    if hasattr(value, "__dlpack__") and not isinstance(value, np.generic):
+        return np.from_dlpack(value.detach() if hasattr(value, "detach") else value)
+    return np.asarray(value)
+
+
+class OrtValue:
+    """An array; of the CPU."""
+
+    def __init__(self, array):
+        self._array = array
+
+    @staticmethod
+    def ortvalue_from_numpy(numpy_obj, device_type="cpu", device_id=0):
+        if device_type != "cpu":
+            raise Unsupported(f"a value of the CPU expected, one of {device_type} asked for")
+        return OrtValue(np.ascontiguousarray(numpy_obj))
+
+    @staticmethod
+    def ortvalue_from_shape_and_type(shape, element_type, device_type="cpu", device_id=0):
+        if device_type != "cpu":
+            raise Unsupported(f"a value of the CPU expected, one of {device_type} asked for")
+        dtype = _array_type(element_type) if isinstance(element_type, int) else np.dtype(element_type)
+        return OrtValue(np.empty(shape, dtype))
+
+    def numpy(self):
+        return self._array
+
+    def shape(self):
+        return list(self._array.shape)
+
+    def data_type(self):
+        for name, dtype in _TYPES.values():
+            if self._array.dtype == dtype or self._array.dtype.name == dtype:
+                return f"tensor({name})"
+        return f"tensor({self._array.dtype})"
+
+    def device_name(self):
+        return "cpu"
+
+    def is_tensor(self):
+        return True
+
+    def has_value(self):
+        return True
+
+    def data_ptr(self):
+        return self._array.ctypes.data
+
+    def update_inplace(self, array):
+        np.copyto(self._array, array)
+
+    def __dlpack__(self, **options):
+        return self._array.__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return self._array.__dlpack_device__()
+
+
+class IOBinding:
+    """Inputs and outputs that stay bound from run to run; outputs that are bound to arrays are written there."""
+
+    def __init__(self, session):
+        self._session = session
+        self._inputs, self._outputs, self._results = {}, {}, None
+
+    @staticmethod
+    def _on_cpu(device_type):
+        if device_type != "cpu":
+            raise Unsupported(f"values of the CPU expected, one of {device_type} bound")
+
+    def bind_cpu_input(self, name, array):
+        self._inputs[name] = array if isinstance(array, np.ndarray) else _array_of(array)
+
+    def bind_input(self, name, device_type, device_id, element_type, shape, buffer_ptr):
+        self._on_cpu(device_type)
+        self._inputs[name] = _array_at(buffer_ptr, element_type, shape)
+
+    def bind_ortvalue_input(self, name, ortvalue):
+        self._inputs[name] = ortvalue.numpy()
+
+    def bind_output(self, name, device_type="cpu", device_id=0, element_type=None, shape=None, buffer_ptr=None):
+        self._on_cpu(device_type)
+        self._outputs[name] = _array_at(buffer_ptr, element_type, shape) if buffer_ptr else None
+
+    def bind_ortvalue_output(self, name, ortvalue):
+        self._outputs[name] = ortvalue.numpy()
+
+    def synchronize_inputs(self):
+        pass
+
+    synchronize_outputs = synchronize_inputs
+
+    def clear_binding_inputs(self):
+        self._inputs.clear()
+
+    def clear_binding_outputs(self):
+        self._outputs.clear()
+
+    def _run(self):
+        session = self._session
+        bound = [self._outputs.get(arg.name) for arg in session.get_outputs()]
+        own = [array.view(f"u{array.itemsize}") if array is not None and array.dtype.kind == "V" else array for array in bound]
+        results = session._results(session._arrays(self._inputs), own)
+        by_name = dict(zip((arg.name for arg in session.get_outputs()), results))
+        for name, array in self._outputs.items():
+            if array is not None and not np.shares_memory(array, by_name[name]):
+                np.copyto(array, by_name[name])  # of a shape that data decide
+        self._results = [by_name[name] for name in self._outputs]
+
+    def get_outputs(self):
+        return [OrtValue(result) for result in self._results]
+
+    def copy_outputs_to_cpu(self):
+        return list(self._results)
+
+
+def _array_at(address, element_type, shape):
+    """A view of memory that the caller keeps alive."""
+    import ctypes
+    dtype = _array_type(element_type) if isinstance(element_type, int) else np.dtype(element_type)
+    count = int(np.prod(shape, dtype=np.int64))
+    memory = (ctypes.c_char * (count * dtype.itemsize)).from_address(address)
+    return np.frombuffer(memory, dtype).reshape(shape)

@@ -1,0 +1,76 @@
+#include "driver/load_model.h"
+#include "driver/public_options.h"
+#include "driver/told.h"
+#include "graph/bind.h"
+#include "graph/edit.h"
+#include "isomer/model.h"
+#include "util/stop.h"
+#include "verify/check/check.h"
+
+namespace isomer {
+namespace {
+
+ModelPort port_of(const Value& value) {
+  ModelPort port;
+  port.name = value.name;
+  if (value.type.is_tensor()) port.type = std::string(name(value.type.dtype));
+  port.has_shape = value.type.has_shape();
+  if (!port.has_shape) return port;
+  for (const Dim& dim : *value.type.shape)
+    port.shape.push_back(dim.is_constant() ? ModelDim(dim.value()) : ModelDim(dim.text()));
+  return port;
+}
+
+Result<ModelDescription> description_of(const std::string& model) {
+  TRY(const LoadedModel loaded, load_model(model, {}));
+  const Graph& graph = loaded.graph;
+  ModelDescription result;
+  for (const ValueId input : graph.inputs())
+    if (!graph.value(input).constant) result.inputs.push_back(port_of(graph.value(input)));
+  for (const ValueId output : graph.outputs()) result.outputs.push_back(port_of(graph.value(output)));
+  result.free_dims = free_dims(graph);
+  result.operators = loaded.file.operators;
+  result.nodes = loaded.file.nodes;
+  result.weight_bytes = count_bytes(graph);
+  const isomer::ModelInfo& info = graph.info();
+  result.graph_name = graph.name;
+  result.producer_name = info.producer_name;
+  result.producer_version = info.producer_version;
+  result.domain = info.domain;
+  result.doc_string = info.doc_string;
+  result.model_version = info.model_version;
+  result.ir_version = info.ir_version;
+  result.opsets = info.opsets;
+  result.metadata = info.metadata;
+  return result;
+}
+
+Result<ModelComparison> comparison_of(const std::string& reference, const std::string& candidate,
+                                      const CompareModelsOptions& options) {
+  const Settings settings = settings_of(options);
+  TRY(const LoadedModel first, load_model(reference, settings));
+  TRY(const LoadedModel second, load_model(candidate, settings));
+  TRY(const CheckReport report, check_same(first.graph, second.graph,
+                                           {.seed = settings.seed,
+                                            .runs = std::max(options.runs, 1),
+                                            .threads = settings.threads,
+                                            .memory = settings.memory}));
+  const Equivalence& found = report.equivalence;
+  return ModelComparison{found.passed(), found.max_abs_error, found.max_error_over_bound, found.runs,
+                         found.difference ? found.difference->text() : found.text()};
+}
+
+}  // namespace
+
+Expected<ModelDescription> describe_model(const std::string& model) {
+  return told<ModelDescription>([&] { return description_of(model); });
+}
+
+Expected<ModelComparison> compare_models(const std::string& reference, const std::string& candidate,
+                                         const CompareModelsOptions& options) {
+  std::optional<StopsBy> stops;
+  if (options.stop) stops.emplace(options.stop->requests());
+  return told<ModelComparison>([&] { return comparison_of(reference, candidate, options); });
+}
+
+}  // namespace isomer
