@@ -1,7 +1,7 @@
 # The targets a user types; the work is CMake's (CMakePresets.json) and scripts/'s.
 JOBS ?= $(shell nproc)
 
-.PHONY: build setup demo test test-long test-clang test-cuda test-report test-san fuzz format lint analyze clean
+.PHONY: build setup demo test test-long test-clang test-cuda test-report test-python test-san fuzz format lint analyze clean
 
 # Ninja runs CMake again when a list changes; here it runs where the tests are not configured yet, as after `make demo`.
 build: setup
@@ -36,6 +36,11 @@ test-cuda: build
 test-report: build
 	@scripts/setup.sh browser
 	scripts/test_report.py resnet18 squeezenet1_1
+
+# The Python package, and ONNX's own backend tests against it.
+test-python: build
+	@scripts/setup.sh python
+	scripts/test_python.sh
 
 test-san: setup
 	cmake --preset dev

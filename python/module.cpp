@@ -15,6 +15,9 @@
 #include <mutex>
 #include <thread>
 
+#include "driver/load_model.h"
+#include "driver/told.h"
+#include "graph/interpret.h"
 #include "isomer/isomer.h"
 #include "isomer/model.h"
 #include "isomer/optimize.h"
@@ -323,6 +326,16 @@ nb::dlpack::dtype array_type(int32_t dtype) {
 using Input = nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>;
 using Output = nb::ndarray<nb::numpy>;
 
+/// Of the tensor's type and dims.
+Output new_array(const isomer_tensor& tensor) {
+  constexpr size_t kAlignment = 64;
+  const auto bytes = static_cast<size_t>(std::max<int64_t>(isomer_tensor_bytes(&tensor), 0));
+  void* const data = ::operator new(std::max<size_t>(bytes, 1), std::align_val_t(kAlignment));
+  const nb::capsule owner(data, [](void* memory) noexcept { ::operator delete(memory, std::align_val_t(kAlignment)); });
+  const std::vector<size_t> shape(tensor.dims, tensor.dims + tensor.rank);
+  return Output(data, shape.size(), shape.data(), owner, nullptr, array_type(tensor.dtype));
+}
+
 class Artifact {
  public:
   explicit Artifact(const std::string& path) {
@@ -365,8 +378,7 @@ class Session {
     size_t count = 0;
     check(isomer_session_input_count(session_, &count));
     inputs_.resize(count);
-    for (size_t k = 0; k < count; ++k)
-      check(isomer_session_input(session_, k, &inputs_[k].name, &inputs_[k].tensor));
+    for (size_t k = 0; k < count; ++k) check(isomer_session_input(session_, k, &inputs_[k].name, &inputs_[k].tensor));
     check(isomer_session_output_count(session_, &count));
     outputs_.resize(count);
     for (size_t k = 0; k < count; ++k)
@@ -390,14 +402,16 @@ class Session {
   /// Arrays in the order of the ports, of their types and dims. Those given for outputs are written to.
   nb::list run(const std::vector<Input>& inputs, const nb::object& given) {
     if (inputs.size() != inputs_.size())
-      throw Refused("usage", std::to_string(inputs_.size()) + " inputs expected, " + std::to_string(inputs.size()) +
-                                 " found");
+      throw Refused("usage",
+                    std::to_string(inputs_.size()) + " inputs expected, " + std::to_string(inputs.size()) + " found");
     std::vector<isomer_tensor> from(inputs.size()), to(outputs_.size());
     for (size_t k = 0; k < inputs.size(); ++k) {
       const Port& port = inputs_[k];
       const Input& array = inputs[k];
-      bool fits = array.ndim() == static_cast<size_t>(port.tensor.rank) && array.dtype() == array_type(port.tensor.dtype);
-      for (size_t d = 0; fits && d < array.ndim(); ++d) fits = static_cast<int64_t>(array.shape(d)) == port.tensor.dims[d];
+      bool fits =
+          array.ndim() == static_cast<size_t>(port.tensor.rank) && array.dtype() == array_type(port.tensor.dtype);
+      for (size_t d = 0; fits && d < array.ndim(); ++d)
+        fits = static_cast<int64_t>(array.shape(d)) == port.tensor.dims[d];
       if (!fits) throw Refused("usage", std::string(port.name) + ": an array of the input's type and shape expected");
       from[k] = port.tensor;
       from[k].data = const_cast<void*>(array.data());
@@ -415,7 +429,7 @@ class Session {
             static_cast<int64_t>(arrays[k].nbytes()) != isomer_tensor_bytes(&port.tensor))
           throw Refused("usage", std::string(port.name) + ": an array of the output's type and size expected");
       } else {
-        arrays[k] = array_of(port.tensor);
+        arrays[k] = new_array(port.tensor);
       }
       to[k].data = arrays[k].data();
     }
@@ -428,7 +442,7 @@ class Session {
     nb::list result;
     for (size_t k = 0; k < outputs_.size(); ++k) {
       if (!is_made[k]) {
-        arrays[k] = array_of(to[k]);
+        arrays[k] = new_array(to[k]);
         std::memcpy(arrays[k].data(), to[k].data, arrays[k].nbytes());
       }
       result.append(nb::cast(arrays[k]));
@@ -442,18 +456,78 @@ class Session {
     isomer_tensor tensor = {};
   };
 
-  /// A new one.
-  static Output array_of(const isomer_tensor& tensor) {
-    constexpr size_t kAlignment = 64;
-    const auto bytes = static_cast<size_t>(std::max<int64_t>(isomer_tensor_bytes(&tensor), 0));
-    void* const data = ::operator new(std::max<size_t>(bytes, 1), std::align_val_t(kAlignment));
-    nb::capsule owner(data, [](void* memory) noexcept { ::operator delete(memory, std::align_val_t(kAlignment)); });
-    std::vector<size_t> shape(tensor.dims, tensor.dims + tensor.rank);
-    return Output(data, shape.size(), shape.data(), owner, nullptr, array_type(tensor.dtype));
-  }
-
   isomer_session* session_ = nullptr;
   std::vector<Port> inputs_, outputs_;
+};
+
+/// A model run node by node, in double precision: for what can't be compiled.
+class Interpreter {
+ public:
+  explicit Interpreter(const std::string& path) {
+    auto loaded = [&] {
+      nb::gil_scoped_release released;
+      return isomer::load_model(path, {});
+    }();
+    if (!loaded.ok()) refuse(loaded.error());
+    graph_ = std::move(loaded->graph);
+    for (const isomer::NodeId id : graph_.nodes())
+      if (const isomer::Node& node = graph_.node(id); node.is_opaque())
+        throw Refused("unsupported", isomer::label(graph_, id) + ": " + node.opaque_reason);
+  }
+
+  /// Of the inputs without initializers; outputs as Session::run gives them.
+  nb::list run(const std::vector<Input>& given, int threads) const {
+    std::vector<isomer::Tensor> tensors;
+    std::vector<isomer::te::Array> inputs;
+    size_t next = 0;
+    for (const isomer::ValueId id : graph_.inputs()) {
+      const isomer::Value& value = graph_.value(id);
+      inputs.emplace_back();
+      if (value.constant) continue;
+      if (next == given.size()) throw Refused("usage", value.name + ": an array expected, none given");
+      const Input& array = given[next++];
+      const auto* bytes = static_cast<const std::byte*>(array.data());
+      isomer::Dims dims;
+      for (size_t k = 0; k < array.ndim(); ++k) dims.push_back(static_cast<int64_t>(array.shape(k)));
+      const isomer::Tensor tensor(value.type.dtype, dims, std::vector(bytes, bytes + array.nbytes()));
+      inputs.back() = isomer::te::to_arrays({&tensor, 1})[0];
+    }
+    auto results = [&] {
+      nb::gil_scoped_release released;
+      return isomer::interpret(graph_, inputs, {.threads = threads, .memory = isomer::default_memory_limit()});
+    }();
+    if (!results.ok()) refuse(results.error(), "run");
+    nb::list list;
+    for (const isomer::te::Array& result : *results) {
+      const isomer::Tensor tensor = isomer::te::to_tensor(result);
+      const isomer_tensor described = {static_cast<int32_t>(tensor.dtype()),
+                                       static_cast<int32_t>(tensor.dims().size()),
+                                       tensor.dims().data(),
+                                       nullptr,
+                                       ISOMER_CPU,
+                                       nullptr};
+      const Output array = new_array(described);
+      std::memcpy(array.data(), tensor.bytes().data(), tensor.bytes().size());
+      list.append(nb::cast(array));
+    }
+    return list;
+  }
+
+  /// isomer_dtypes of the outputs, in their order.
+  std::vector<int> output_types() const {
+    std::vector<int> types;
+    for (const isomer::ValueId id : graph_.outputs()) types.push_back(static_cast<int>(graph_.value(id).type.dtype));
+    return types;
+  }
+
+ private:
+  /// `invalid`: how an invalid value is called.
+  [[noreturn]] static void refuse(const isomer::Error& error, const char* invalid = "invalid") {
+    const isomer::Failure failure = isomer::failure_of(error);
+    throw Refused(failure.kind == isomer::FailureKind::invalid ? invalid : name(failure.kind), failure.sentence);
+  }
+
+  isomer::Graph graph_;
 };
 
 }  // namespace
@@ -493,4 +567,8 @@ NB_MODULE(_isomer, module) {
       .def_prop_ro("inputs", [](const Session& session) { return session.ports(true); })
       .def_prop_ro("outputs", [](const Session& session) { return session.ports(false); })
       .def("run", &Session::run, "inputs"_a, "outputs"_a.none());
+  nb::class_<Interpreter>(module, "Interpreter")
+      .def(nb::init<const std::string&>(), "path"_a)
+      .def_prop_ro("output_types", &Interpreter::output_types)
+      .def("run", &Interpreter::run, "inputs"_a, "threads"_a);
 }

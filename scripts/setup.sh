@@ -5,6 +5,7 @@
 #                                   lint: to format and check the sources. All of these by default.
 #                                   portable: to link programs for other machines (bench/gpu.sh)
 #                                   browser: to look at reports (make test-report)
+#                                   python: to build the Python package (make test-python)
 set -euo pipefail
 
 program=(
@@ -20,6 +21,7 @@ tests=(
 lint=(clang-format-19 clang-tidy-19)
 portable=(libzstd-dev xz-utils)  # what LLVM's static libraries refer to
 browser=(chromium fonts-dejavu-core python3)
+python=(python3-venv python3-dev)
 
 packages=()
 for group in "${@:-program tests lint}"; do
@@ -30,8 +32,9 @@ for group in "${@:-program tests lint}"; do
       lint) packages+=("${lint[@]}") ;;
       portable) packages+=("${portable[@]}") ;;
       browser) packages+=("${browser[@]}") ;;
+      python) packages+=("${python[@]}") ;;
       *)
-        echo "setup: program, tests, lint, portable or browser expected, $name found" >&2
+        echo "setup: program, tests, lint, portable, browser or python expected, $name found" >&2
         exit 2
         ;;
     esac

@@ -3,9 +3,9 @@ import enum
 import hashlib
 import os
 import pathlib
-import sys
 import tempfile
 import threading
+import warnings
 
 import numpy as np
 
@@ -22,7 +22,7 @@ _TYPES = {
     15: ("complex128", np.complex128), 16: ("bfloat16", "bfloat16"), 17: ("float8e4m3fn", "float8_e4m3fn"),
     18: ("float8e4m3fnuz", "float8_e4m3fnuz"), 19: ("float8e5m2", "float8_e5m2"), 20: ("float8e5m2fnuz", "float8_e5m2fnuz"),
 }
-_BY_NAME = {"float32": 1, "float64": 11, **{name: number for number, (name, _) in _TYPES.items()}}
+NUMBERS_BY_NAME = {"float32": 1, "float64": 11, **{name: number for number, (name, _) in _TYPES.items()}}
 _MAGIC = b"\x7fISOMER\n"
 
 
@@ -40,6 +40,14 @@ def _array_type(number):
         return np.dtype(np.uint16 if dtype == "bfloat16" else np.uint8)
 
 
+def _number_of(type):
+    """Of "tensor(float)"."""
+    try:
+        return NUMBERS_BY_NAME[type[len("tensor("):-1]]
+    except KeyError:
+        raise Unsupported(f"tensors of numbers expected at the model's interface, {type} found") from None
+
+
 class GraphOptimizationLevel(enum.IntEnum):
     ORT_DISABLE_ALL = 0
     ORT_ENABLE_BASIC = 1
@@ -48,7 +56,8 @@ class GraphOptimizationLevel(enum.IntEnum):
 
 
 class SessionOptions:
-    """`intra_op_num_threads` counts; what else ONNX Runtime's has may be set, and changes nothing."""
+    """`intra_op_num_threads` and `graph_optimization_level` count (ORT_ENABLE_BASIC: bit-exact changes alone); what else
+    ONNX Runtime's has may be set, and changes nothing."""
 
     def __init__(self):
         self.intra_op_num_threads = 0
@@ -121,6 +130,17 @@ class _Port:
         self.stored = self.dtype if self.is_plain else np.dtype(f"u{self.dtype.itemsize}")
 
 
+class _Interpreted:
+    """Takes a variant's place where a model can't be compiled for some shapes: slow, and of any sizes."""
+
+    def __init__(self, path, inputs, threads):
+        interpreter = _isomer.Interpreter(path)
+        self.inputs = [_Port(arg.name, _number_of(arg.type)) for arg in inputs]
+        self.outputs = [_Port("", number) for number in interpreter.output_types]
+        self.are_outputs_plain = all(port.is_plain for port in self.outputs)
+        self.run = lambda arrays, outputs: interpreter.run(arrays, threads)
+
+
 class _Variant:
     """A session of the extension module for some shapes."""
 
@@ -145,7 +165,7 @@ class InferenceSession:
     """Runs a model; the interface is that of `onnxruntime.InferenceSession`.
 
     A model is compiled for the shapes of its inputs: at once where these are known, else when `run` first sees them.
-    Artifacts are kept in the user's cache, by the model's content.
+    Artifacts are kept in the user's cache, by the model's content. What can't be compiled is interpreted, with a warning.
 
     Args:
         path_or_bytes: An ONNX model (a path, bytes, an `onnx.ModelProto`), or an artifact (.iso) of `isomer.compile`.
@@ -164,6 +184,7 @@ class InferenceSession:
         self._options = sess_options or SessionOptions()
         self._threads = max(self._options.intra_op_num_threads, 0)
         self._seconds = seconds_of(search)
+        self._level = 3 if search is not None else min(int(self._options.graph_optimization_level), 2)
         self._jit, self._cache = jit, cache
         self._lock = threading.Lock()
         self._variants = {}
@@ -213,7 +234,7 @@ class InferenceSession:
 
         def args(ports):
             return [
-                NodeArg(name, f"tensor({_TYPES[_BY_NAME[kind]][0]})" if kind in _BY_NAME else f"tensor({kind or 'unknown'})",
+                NodeArg(name, f"tensor({_TYPES[NUMBERS_BY_NAME[kind]][0]})" if kind in NUMBERS_BY_NAME else f"tensor({kind or 'unknown'})",
                         [dim if dim != "" else None for dim in shape] if shape is not None else None)
                 for name, kind, shape in ports]
 
@@ -238,13 +259,12 @@ class InferenceSession:
                 status = file.stat()
                 digest.update(f"{file.name} {status.st_size} {status.st_mtime_ns}\n".encode())
         threads = self._threads or len(os.sched_getaffinity(0))
-        digest.update(repr((_isomer.version(), shapes, threads, self._seconds)).encode())
+        digest.update(repr((_isomer.version(), shapes, threads, self._level, self._seconds)).encode())
         return digest.hexdigest()
 
     def _compile(self, shapes, target):
         by_name = {arg.name: list(shape) for arg, shape in zip(self._inputs, shapes)}
-        level = 2 if self._seconds is None else 3
-        _isomer.compile(self._path, str(target), "cpu", level, self._seconds, {}, by_name, [{}], False, True, "",
+        _isomer.compile(self._path, str(target), "cpu", self._level, self._seconds, {}, by_name, [{}], False, True, "",
                         self._threads, 0, None, None)
 
     def _opened(self, file):
@@ -270,6 +290,16 @@ class InferenceSession:
             self._compile(shapes, file)
             return self._opened(file)  # mapped: it may go
 
+    def _made_or_interpreted(self, shapes):
+        try:
+            return self._made(shapes)
+        except _isomer.Refused as refused:
+            if refused.args[0] != "unsupported":
+                raise
+            variant = _Interpreted(self._path, self._inputs, self._threads or len(os.sched_getaffinity(0)))
+            warnings.warn(f"interpreting, which is slow: {refused.args[1]}", stacklevel=5)
+            return variant
+
     def _variant_for(self, shapes):
         with self._lock:
             variant = self._variants.get(shapes)
@@ -279,7 +309,7 @@ class InferenceSession:
                     found = ", ".join(str(list(shape)) for shape in shapes)
                     raise UsageError(f"inputs of shapes that it is compiled for expected ({known}), {found} found")
                 with raised():
-                    variant = self._made(shapes)
+                    variant = self._made_or_interpreted(shapes)
                 self._variants[shapes] = variant
         return variant
 

@@ -3,8 +3,11 @@ import numpy as np
 import onnx
 from onnx.backend.base import Backend, BackendRep, Device, DeviceType, namedtupledict
 
-from ._errors import Unsupported
-from ._session import InferenceSession, SessionOptions
+from . import _isomer
+from ._errors import Unsupported, raised
+from ._models import file_of
+from ._optimize import describe
+from ._session import NUMBERS_BY_NAME, GraphOptimizationLevel, InferenceSession, SessionOptions
 
 
 class IsomerBackendRep(BackendRep):
@@ -28,8 +31,14 @@ class IsomerBackend(Backend):
 
     @classmethod
     def is_compatible(cls, model, device="CPU", **options):
+        """Whether all its operators are known and its inputs and outputs are tensors of numbers."""
+        facts = describe(model)
+        kinds = {kind for _, kind, _ in facts["inputs"] + facts["outputs"]}
+        if not kinds <= set(NUMBERS_BY_NAME):
+            return False
         try:
-            cls.prepare(model, device, **options)
+            with file_of(model) as path, raised():
+                _isomer.Interpreter(path)
         except Unsupported:
             return False
         return True
@@ -40,6 +49,8 @@ class IsomerBackend(Backend):
             raise Unsupported(f"the CPU expected as the device, {device} found")
         session_options = SessionOptions()
         session_options.intra_op_num_threads = threads
+        # Rounded as the model says, node by node.
+        session_options.graph_optimization_level = GraphOptimizationLevel.ORT_ENABLE_BASIC
         return IsomerBackendRep(InferenceSession(model, session_options, search=search, cache=cache))
 
     @classmethod

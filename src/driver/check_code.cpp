@@ -43,8 +43,12 @@ Result<CodeCheck> check_code(const Graph& model, const Compilation& code, const 
   const auto is_enough = [&] { return Clock::now() >= options.until || coverage_of(code, *session).is_complete(); };
   const ComparisonEffort effort{
       .threads = options.threads, .until = options.until, .memory = options.memory, .is_enough = is_enough};
-  TRY(Equivalence equivalence, compare_with(model, run, inputs, kMostRuns, effort));
-  return CodeCheck{std::move(equivalence), coverage_of(code, *session), !is_here};
+  auto equivalence = compare_with(model, run, inputs, kMostRuns, effort);
+  if (!equivalence.ok() && equivalence.error().kind == ErrorKind::kInvalid)
+    return unsupported("check", "seeded inputs on which the model runs expected, found: {}; --no-check skips the check",
+                       equivalence.error().message());
+  if (!equivalence.ok()) return std::move(equivalence).error();
+  return CodeCheck{*std::move(equivalence), coverage_of(code, *session), !is_here};
 }
 
 }  // namespace isomer

@@ -1,0 +1,313 @@
+"""The package as its users call it: models made here, and those of models/."""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import textwrap
+import threading
+import warnings
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+import isomer
+
+MODELS = pathlib.Path(__file__).resolve().parents[2] / "models"
+
+
+def branches(batch="batch"):
+    """x [batch, 32] -> y = Relu(x w + 0), z = x v: a sum that is none, and two products that are one."""
+    rng = np.random.default_rng(0)
+    weights = {"w": rng.standard_normal((32, 48), np.float32), "v": rng.standard_normal((32, 16), np.float32),
+               "nothing": np.zeros(1, np.float32)}
+    graph = helper.make_graph(
+        [helper.make_node("MatMul", ["x", "w"], ["p"]), helper.make_node("Add", ["p", "nothing"], ["q"]),
+         helper.make_node("Relu", ["q"], ["y"]), helper.make_node("MatMul", ["x", "v"], ["z"])], "branches",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [batch, 32])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [batch, 48]),
+         helper.make_tensor_value_info("z", TensorProto.FLOAT, [batch, 16])],
+        [numpy_helper.from_array(array, name) for name, array in weights.items()])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8, producer_name="tests")
+    model.metadata_props.add(key="author", value="nobody")
+    return model, weights
+
+
+def expected(x, weights):
+    return [np.maximum(x @ weights["w"], 0), x @ weights["v"]]
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def x():
+    return np.random.default_rng(1).standard_normal((4, 32), np.float32)
+
+
+# Models
+
+
+@pytest.mark.parametrize("form", ["path", "bytes", "proto"])
+def test_models_are_paths_bytes_or_protos(form, tmp_path, x):
+    model, weights = branches()
+    path = tmp_path / "model.onnx"
+    onnx.save(model, path)
+    given = {"path": path, "bytes": path.read_bytes(), "proto": model}[form]
+    assert isomer.describe(given)["free_dims"] == ["batch"]
+    optimized = isomer.optimize(given, level=2)
+    assert isomer.verify(given, optimized).steps > 0
+    for output, wanted in zip(isomer.InferenceSession(given).run(None, {"x": x}), expected(x, weights)):
+        np.testing.assert_allclose(output, wanted, rtol=1e-5, atol=1e-5)
+
+
+def test_optimized_models_have_proofs_and_reports(tmp_path):
+    model, _ = branches()
+    told = []
+    optimized = isomer.optimize(model, time="2s", progress=lambda what, left: told.append(what))
+    assert told[0] == "reading"
+    assert optimized.report["nodes_before"] == 4 and optimized.report["nodes_after"] == 3
+    assert len(optimized.steps) == len(optimized.report["steps"]) > 0
+    assert [node.op_type for node in optimized.to_onnx().graph.node].count("Add") == 0
+    optimized.save(tmp_path / "o.onnx", proof=tmp_path / "o.proof", report=tmp_path / "o.html")
+    assert "<html" in (tmp_path / "o.html").read_text()
+    verified = isomer.verify(model, tmp_path / "o.onnx", tmp_path / "o.proof")
+    assert verified == isomer.verify(model, optimized) and verified.fp == "reassociate"
+    assert isomer.compare(model, tmp_path / "o.onnx")
+    with pytest.raises(isomer.CheckFailed):
+        isomer.verify(tmp_path / "o.onnx", model, optimized.proof)
+
+
+def test_models_that_differ_are_told():
+    model, _ = branches()
+    other, _ = branches()
+    other.graph.node[2].op_type = "Abs"
+    comparison = isomer.compare(model, other)
+    assert not comparison and "y" in comparison.text
+
+
+@pytest.mark.parametrize("call, kind, part", [
+    (lambda model: isomer.optimize("/nowhere/model.onnx"), isomer.InvalidModel, "/nowhere/model.onnx"),
+    (lambda model: isomer.optimize(b"nothing"), isomer.InvalidModel, "expected"),
+    (lambda model: isomer.optimize(model, level=9), isomer.UsageError, "level: 0 to 3 expected, 9 found"),
+    (lambda model: isomer.optimize(model, time="soon"), isomer.UsageError, "'soon' found"),
+    (lambda model: isomer.optimize(model, dims={"heads": 3}), isomer.Error, "heads"),
+    (lambda model: isomer.verify(model, model), isomer.UsageError, "proof"),
+    (lambda model: isomer.compile(model, "/nowhere/x.iso"), isomer.Error, "/nowhere"),
+    (lambda model: isomer.optimize(7), TypeError, "int found"),
+])
+def test_what_is_wrong_is_a_sentence(call, kind, part):
+    with pytest.raises(kind) as raised:
+        call(branches()[0])
+    assert part in str(raised.value) and "\n" not in str(raised.value)
+
+
+def test_interrupts_end_with_the_best_so_far(tmp_path):
+    script = textwrap.dedent("""
+        import os, signal, sys, threading, isomer
+        def stop(what, left):
+            if what.startswith("searching") and not stop.done:
+                stop.done = True
+                os.kill(os.getpid(), signal.SIGINT)
+        stop.done = False
+        try:
+            made = isomer.optimize(sys.argv[1], runtime="isomer", dims={"batch": 64}, time="10min", progress=stop)
+            print("made", made.interrupted)
+        except KeyboardInterrupt:
+            print("nothing was found yet")
+    """)
+    onnx.save(branches()[0], tmp_path / "model.onnx")
+    done = subprocess.run([sys.executable, "-c", script, str(tmp_path / "model.onnx")], capture_output=True, text=True,
+                          timeout=120)
+    assert done.stdout in ("made True\n", "nothing was found yet\n"), done.stderr
+
+
+# Sessions
+
+
+def test_sessions_are_called_as_those_of_onnx_runtime(x):
+    model, weights = branches()
+    session = isomer.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    (only,) = session.get_inputs()
+    assert (only.name, only.type, only.shape) == ("x", "tensor(float)", ["batch", 32])
+    assert [output.name for output in session.get_outputs()] == ["y", "z"]
+    meta = session.get_modelmeta()
+    assert meta.producer_name == "tests" and meta.custom_metadata_map == {"author": "nobody"}
+    assert session.get_providers() == ["CPUExecutionProvider"]
+    y, z = session.run(None, {"x": x})
+    np.testing.assert_allclose(z, expected(x, weights)[1], rtol=1e-5, atol=1e-5)
+    (again,) = session.run(["z"], {"x": x})
+    np.testing.assert_array_equal(again, z)
+    # Of another size, of another order in memory, and as a list.
+    for other in (x[:1], np.asfortranarray(x), x[::2]):
+        np.testing.assert_allclose(session.run(["y"], {"x": other})[0], expected(other, weights)[0], rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("feed, names, part", [
+    ({}, None, "x: a value expected"),
+    ({"x": np.zeros((4, 32))}, None, "x: float32 expected, float64 found"),
+    ({"x": np.zeros((4, 31), np.float32)}, None, "x: shape ['batch', 32] expected, [4, 31] found"),
+    ({"x": np.zeros((4, 32), np.float32), "w": 1}, None, "w: a name of an input expected"),
+    ({"x": np.zeros((4, 32), np.float32)}, ["q"], "q: a name of an output expected"),
+])
+def test_inputs_that_do_not_fit_are_refused(feed, names, part):
+    with pytest.raises(isomer.UsageError) as raised:
+        isomer.InferenceSession(branches()[0]).run(names, feed)
+    assert part in str(raised.value)
+
+
+def test_what_a_session_has_not_is_named():
+    with pytest.raises(AttributeError, match="no end_profiling"):
+        isomer.InferenceSession(branches()[0]).end_profiling()
+    with pytest.raises(isomer.UsageError, match="warp_drive"):
+        isomer.InferenceSession(branches()[0], warp_drive=True)
+
+
+def test_artifacts_are_kept(cache, x):
+    model, _ = branches(4)
+    first = isomer.InferenceSession(model).run(None, {"x": x})
+    (kept,) = (cache / "isomer" / "artifacts").iterdir()
+    before = kept.stat().st_mtime_ns
+    second = isomer.InferenceSession(model).run(None, {"x": x})
+    assert kept.stat().st_mtime_ns == before
+    np.testing.assert_array_equal(first[0], second[0])
+    kept.write_bytes(b"damaged")
+    np.testing.assert_array_equal(isomer.InferenceSession(model).run(None, {"x": x})[0], first[0])
+
+
+def test_artifacts_have_variants(tmp_path, x):
+    model, weights = branches()
+    compiled = isomer.compile(model, tmp_path / "model.iso", level=2, dims={"batch": (1, 4)})
+    session = isomer.InferenceSession(compiled.path)
+    assert session.get_inputs()[0].shape == [None, 32]
+    for size in (1, 4):
+        np.testing.assert_allclose(session.run(None, {"x": x[:size]})[1], expected(x[:size], weights)[1], rtol=1e-5, atol=1e-5)
+    with pytest.raises(isomer.UsageError, match=r"\[1, 32\]; \[4, 32\]"):
+        session.run(None, {"x": x[:3]})
+
+
+def test_bindings_write_where_they_are_told(x):
+    model, weights = branches(4)
+    session = isomer.InferenceSession(model)
+    binding = session.io_binding()
+    y = np.empty((4, 48), np.float32)
+    binding.bind_cpu_input("x", x)
+    binding.bind_output("y", "cpu", 0, np.float32, y.shape, y.ctypes.data)
+    binding.bind_output("z")
+    session.run_with_iobinding(binding)
+    np.testing.assert_allclose(y, expected(x, weights)[0], rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(binding.copy_outputs_to_cpu()[1], expected(x, weights)[1], rtol=1e-5, atol=1e-5)
+    value = isomer.OrtValue.ortvalue_from_numpy(x)
+    assert value.data_type() == "tensor(float)" and value.shape() == [4, 32]
+    (z,) = session.run_with_ort_values(["z"], {"x": value})
+    np.testing.assert_array_equal(z.numpy(), binding.get_outputs()[1].numpy())
+
+
+class OfDlpack:
+    """Some other library's array."""
+
+    def __init__(self, array):
+        self._array = array
+
+    def __dlpack__(self, **options):
+        return self._array.__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return self._array.__dlpack_device__()
+
+
+def test_arrays_of_others_are_taken(x):
+    session = isomer.InferenceSession(branches(4)[0])
+    np.testing.assert_array_equal(session.run(None, {"x": OfDlpack(x)})[0], session.run(None, {"x": x})[0])
+    np.testing.assert_array_equal(session.run(None, {"x": isomer.OrtValue.ortvalue_from_numpy(x)})[1],
+                                  session.run(None, {"x": x})[1])
+
+
+def test_types_that_numpy_has_not(tmp_path):
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    graph = helper.make_graph([helper.make_node("Add", ["a", "a"], ["b"])], "twice",
+                              [helper.make_tensor_value_info("a", TensorProto.BFLOAT16, [3])],
+                              [helper.make_tensor_value_info("b", TensorProto.BFLOAT16, [3])])
+    session = isomer.InferenceSession(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8))
+    a = np.array([1, 2.5, -3], ml_dtypes.bfloat16)
+    (b,) = session.run(None, {"a": a})
+    assert b.dtype == a.dtype and b.tolist() == [2, 5, -6]
+
+
+def test_what_cannot_be_compiled_is_interpreted():
+    graph = helper.make_graph([helper.make_node("ReduceSum", ["x", "axes"], ["y"], keepdims=0)], "sum",
+                              [helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 3]),
+                               helper.make_tensor_value_info("axes", TensorProto.INT64, [1])],
+                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        session = isomer.InferenceSession(model)
+    assert "interpreting" in str(told[0].message)
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    for axis in (0, 1):
+        np.testing.assert_array_equal(session.run(None, {"x": x, "axes": np.array([axis])})[0], x.sum(axis))
+
+
+def test_threads_share_a_session(x):
+    model, weights = branches(4)
+    session = isomer.InferenceSession(model)
+    wrong = []
+
+    def work(seed):
+        own = np.random.default_rng(seed).standard_normal((4, 32), np.float32)
+        wanted = expected(own, weights)[0]
+        for _ in range(200):
+            if not np.allclose(session.run(["y"], {"x": own})[0], wanted, rtol=1e-4, atol=1e-4):
+                wrong.append(seed)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def resident():
+    return int(pathlib.Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def test_nothing_is_lost(x):
+    model, _ = branches(4)
+    data = model.SerializeToString()
+    session = isomer.InferenceSession(data)
+    for _ in range(1000):
+        session.run(None, {"x": x})
+    before = resident()
+    for _ in range(20000):
+        session.run(None, {"x": x})
+    for _ in range(50):
+        isomer.InferenceSession(data).run(None, {"x": x})
+    assert resident() - before < 16 << 20
+
+
+@pytest.mark.parametrize("name", ["espcn", "mlp", "dqn"])
+def test_models_of_the_tree_run(name):
+    """As the command line's expected values have it: on weights by their rule."""
+    fill = pathlib.Path(os.environ.get("ISOMER_FILL", ""))
+    if not fill.is_file():
+        pytest.skip("isomer-fill expected in ISOMER_FILL")
+    folder = pathlib.Path(os.environ["XDG_CACHE_HOME"])
+    folder.mkdir(parents=True, exist_ok=True)
+    subprocess.run([fill, MODELS / f"{name}.onnx", "-o", folder], check=True)
+    session = isomer.InferenceSession(folder / f"{name}.onnx")
+    feed = {arg.name: np.ones([dim if isinstance(dim, int) else 1 for dim in arg.shape], np.float32)
+            for arg in session.get_inputs()}
+    interpreted = isomer._isomer.Interpreter(str(folder / f"{name}.onnx")).run(list(feed.values()), 1)
+    for output, wanted in zip(session.run(None, feed), interpreted):
+        np.testing.assert_allclose(output, wanted, rtol=1e-3, atol=1e-3)
+
+
+def test_reports_are_json():
+    assert json.loads(json.dumps(isomer.optimize(branches()[0], level=1).report))["check"]["passed"]
