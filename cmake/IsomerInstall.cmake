@@ -25,3 +25,6 @@ configure_file(cmake/isomer-config.cmake.in ${PROJECT_BINARY_DIR}/isomer-config.
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/isomer-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/isomer-config.cmake ${PROJECT_BINARY_DIR}/isomer-config-version.cmake
   DESTINATION ${package_folder})
+file(RELATIVE_PATH isomer_up /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+configure_file(cmake/isomer.pc.in ${PROJECT_BINARY_DIR}/isomer.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/isomer.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
