@@ -1,7 +1,7 @@
 # The targets a user types; the work is CMake's (CMakePresets.json) and scripts/'s.
 JOBS ?= $(shell nproc)
 
-.PHONY: build setup demo test test-long test-clang test-cuda test-report test-python test-san fuzz format lint analyze clean
+.PHONY: build setup demo test test-long test-clang test-cuda test-report test-python wheel test-san fuzz format lint analyze clean
 
 # Ninja runs CMake again when a list changes; here it runs where the tests are not configured yet, as after `make demo`.
 build: setup
@@ -41,6 +41,11 @@ test-report: build
 test-python: build
 	@scripts/setup.sh python
 	scripts/test_python.sh
+
+# Of this machine's Python, for others: build-python/wheels.
+wheel:
+	@scripts/setup.sh program portable python
+	scripts/make_wheel.sh
 
 test-san: setup
 	cmake --preset dev

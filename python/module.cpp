@@ -22,6 +22,9 @@
 #include "isomer/model.h"
 #include "isomer/optimize.h"
 #include "isomer/schedule.h"
+#include "kernel/fingerprint.h"
+#include "util/threads.h"
+#include "util/version.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -57,15 +60,17 @@ nb::object text(const std::string& bytes) {
   return nb::steal(PyUnicode_DecodeUTF8(bytes.data(), static_cast<Py_ssize_t>(bytes.size()), "replace"));
 }
 
-/// Does long work on a thread of its own, while this one looks for signals: at each KeyboardInterrupt the work is asked
-/// to stop, at the second one it is raised again in the end. `work(stop)` must not touch Python but with the GIL.
+/// Does long work on a thread of its own, while this one looks for signals. At a KeyboardInterrupt the work is asked to
+/// stop; its best so far is the result where it `has_best`, else, and at the second one, the exception is raised in the
+/// end, as is at once what other handlers of signals raise. `work(stop)` must not touch Python but with the GIL.
 template <class Work>
-auto interruptible(Work work) {
+auto interruptible(bool has_best, Work work) {
   using Result = decltype(work(std::declval<const isomer::Stop&>()));
   constexpr auto kLook = std::chrono::milliseconds(50);
   isomer::Stop stop;
   std::optional<Result> result;
   std::exception_ptr thrown;
+  std::optional<nb::python_error> raised;
   std::mutex mutex;
   std::condition_variable changed;
   bool is_done = false;
@@ -88,9 +93,14 @@ auto interruptible(Work work) {
       {
         nb::gil_scoped_acquire acquired;
         if (PyErr_CheckSignals() != 0) {
-          PyErr_Clear();
+          nb::python_error signal;
           ++interrupts;
           stop.request();
+          if (!signal.matches(PyExc_KeyboardInterrupt)) {
+            stop.request();  // nobody waits for the best
+            ++interrupts;
+          }
+          if (!raised) raised.emplace(signal);
         }
       }
       lock.lock();
@@ -99,10 +109,7 @@ auto interruptible(Work work) {
     worker.join();
   }
   if (thrown) std::rethrow_exception(thrown);
-  if (interrupts > 1 || (interrupts > 0 && !result->has_value())) {
-    PyErr_SetNone(PyExc_KeyboardInterrupt);
-    throw nb::python_error();
-  }
+  if (raised && (interrupts > 1 || !has_best || !result->has_value())) throw nb::python_error(*raised);
   return taken(std::move(*result));
 }
 
@@ -159,7 +166,7 @@ nb::dict optimize(const std::string& model, const std::string& output, int level
   options.seed = seed;
   options.memory = memory;
   options.progress = progress_of(doing, note);
-  const isomer::Optimized made = interruptible([&](const isomer::Stop& stop) {
+  const isomer::Optimized made = interruptible(true, [&](const isomer::Stop& stop) {
     options.stop = &stop;
     return isomer::optimize_model(model, output, options);
   });
@@ -182,7 +189,7 @@ nb::dict verify(const std::string& model, const std::string& optimized, const st
   options.threads = threads;
   options.seed = seed;
   options.memory = memory;
-  const isomer::VerifiedModel found = interruptible([&](const isomer::Stop& stop) {
+  const isomer::VerifiedModel found = interruptible(false, [&](const isomer::Stop& stop) {
     options.stop = &stop;
     return isomer::verify_model(model, optimized, proof, options);
   });
@@ -202,7 +209,7 @@ nb::dict compare(const std::string& reference, const std::string& candidate, con
   options.runs = runs;
   options.threads = threads;
   options.seed = seed;
-  const isomer::ModelComparison found = interruptible([&](const isomer::Stop& stop) {
+  const isomer::ModelComparison found = interruptible(false, [&](const isomer::Stop& stop) {
     options.stop = &stop;
     return isomer::compare_models(reference, candidate, options);
   });
@@ -232,7 +239,7 @@ nb::dict compile(const std::string& model, const std::string& artifact, const st
   options.threads = threads;
   options.seed = seed;
   options.progress = progress_of(doing, note);
-  const isomer::CompileModelReport made = interruptible([&](const isomer::Stop& stop) {
+  const isomer::CompileModelReport made = interruptible(true, [&](const isomer::Stop& stop) {
     options.stop = &stop;
     return isomer::compile_model(model, artifact, options);
   });
@@ -240,6 +247,24 @@ nb::dict compile(const std::string& model, const std::string& artifact, const st
   result["check"] = text(made.check);
   result["report"] = text(made.report);
   result["interrupted"] = made.is_interrupted;
+  return result;
+}
+
+nb::list tune(const std::string& model, const std::string& records, int64_t trials, std::optional<double> seconds,
+              bool continues, const Sizes& dims, const Shapes& shapes, int threads, uint64_t seed) {
+  isomer::CompileModelOptions how;
+  how.records = records;
+  how.dims = dims;
+  how.shapes = shapes;
+  how.threads = threads;
+  how.seed = seed;
+  const auto tuned = interruptible(true, [&](const isomer::Stop& stop) {
+    how.stop = &stop;
+    return isomer::tune_model(model, how, {.trials = trials, .seconds = seconds, .continues = continues});
+  });
+  nb::list result;
+  for (const isomer::TunedTaskReport& task : tuned)
+    result.append(nb::make_tuple(text(task.name), task.first_us, task.best_us, task.trials));
   return result;
 }
 
@@ -273,6 +298,10 @@ nb::dict describe(const std::string& model) {
   result["operators"] = found.operators;
   result["nodes"] = found.nodes;
   result["weight_bytes"] = found.weight_bytes;
+  nb::list external_files;
+  for (const std::string& file : found.external_files)
+    external_files.append(nb::steal(PyUnicode_DecodeFSDefault(file.c_str())));
+  result["external_files"] = external_files;
   result["graph_name"] = text(found.graph_name);
   result["producer_name"] = text(found.producer_name);
   result["producer_version"] = text(found.producer_version);
@@ -288,9 +317,13 @@ nb::dict describe(const std::string& model) {
 
 // Sessions of artifacts
 
-void check(isomer_status status) {
+[[noreturn]] void refuse(isomer_status status, const std::string& sentence) {
   static constexpr const char* kKinds[] = {"", "usage", "invalid", "unsupported", "run", "bug"};
-  if (status != ISOMER_OK) throw Refused(kKinds[status], isomer_last_error());
+  throw Refused(kKinds[status], sentence);
+}
+
+void check(isomer_status status) {
+  if (status != ISOMER_OK) refuse(status, isomer_last_error());
 }
 
 /// Elements as arrays have them; bfloat16 and other types that NumPy has not are numbers of as many bits.
@@ -369,12 +402,11 @@ class Artifact {
 
 class Session {
  public:
-  Session(const Artifact& artifact, const Sizes& dims, int threads, const std::string& device) {
+  Session(const Artifact& artifact, const Sizes& dims, int threads) {
     std::vector<isomer_binding> bindings;
     for (const auto& [dim, size] : dims) bindings.push_back({dim.c_str(), size});
     const isomer_options options = {threads, bindings.data(), bindings.size()};
-    check(device.empty() ? isomer_session_create(artifact.get(), &options, &session_)
-                         : isomer_session_create_on(artifact.get(), device.c_str(), &options, &session_));
+    check(isomer_session_create(artifact.get(), &options, &session_));
     size_t count = 0;
     check(isomer_session_input_count(session_, &count));
     inputs_.resize(count);
@@ -434,16 +466,29 @@ class Session {
       to[k].data = arrays[k].data();
     }
     isomer_status status;
+    std::string sentence;
+    std::vector<std::vector<std::byte>> copies(outputs_.size());
+    std::vector<std::vector<int64_t>> dims(outputs_.size());
     {
+      // What the session supplies for outputs whose sizes data decide stays until its next run.
       nb::gil_scoped_release released;
+      const std::lock_guard lock(mutex_);
       status = isomer_session_run(session_, from.data(), from.size(), to.data(), to.size());
+      if (status != ISOMER_OK) sentence = isomer_last_error();
+      for (size_t k = 0; k < outputs_.size() && status == ISOMER_OK; ++k) {
+        if (is_made[k]) continue;
+        const auto* bytes = static_cast<const std::byte*>(to[k].data);
+        copies[k].assign(bytes, bytes + isomer_tensor_bytes(&to[k]));
+        dims[k].assign(to[k].dims, to[k].dims + to[k].rank);
+        to[k].dims = dims[k].data();
+      }
     }
-    check(status);
+    if (status != ISOMER_OK) refuse(status, sentence);
     nb::list result;
     for (size_t k = 0; k < outputs_.size(); ++k) {
       if (!is_made[k]) {
         arrays[k] = new_array(to[k]);
-        std::memcpy(arrays[k].data(), to[k].data, arrays[k].nbytes());
+        if (!copies[k].empty()) std::memcpy(arrays[k].data(), copies[k].data(), copies[k].size());
       }
       result.append(nb::cast(arrays[k]));
     }
@@ -458,6 +503,7 @@ class Session {
 
   isomer_session* session_ = nullptr;
   std::vector<Port> inputs_, outputs_;
+  std::mutex mutex_;
 };
 
 /// A model run node by node, in double precision: for what can't be compiled.
@@ -466,18 +512,19 @@ class Interpreter {
   explicit Interpreter(const std::string& path) {
     auto loaded = [&] {
       nb::gil_scoped_release released;
-      return isomer::load_model(path, {});
+      return isomer::told<isomer::Graph>(nullptr, [&]() -> isomer::Result<isomer::Graph> {
+        TRY(isomer::LoadedModel model, isomer::load_model(path, {}));
+        for (const isomer::NodeId id : model.graph.nodes())
+          if (const isomer::Node& node = model.graph.node(id); node.is_opaque())
+            return isomer::unsupported(isomer::label(model.graph, id), "{}", node.opaque_reason);
+        return std::move(model.graph);
+      });
     }();
-    if (!loaded.ok()) refuse(loaded.error());
-    graph_ = std::move(loaded->graph);
-    for (const isomer::NodeId id : graph_.nodes())
-      if (const isomer::Node& node = graph_.node(id); node.is_opaque())
-        throw Refused("unsupported", isomer::label(graph_, id) + ": " + node.opaque_reason);
+    graph_ = taken(std::move(loaded));
   }
 
   /// Of the inputs without initializers; outputs as Session::run gives them.
   nb::list run(const std::vector<Input>& given, int threads) const {
-    std::vector<isomer::Tensor> tensors;
     std::vector<isomer::te::Array> inputs;
     size_t next = 0;
     for (const isomer::ValueId id : graph_.inputs()) {
@@ -492,14 +539,18 @@ class Interpreter {
       const isomer::Tensor tensor(value.type.dtype, dims, std::vector(bytes, bytes + array.nbytes()));
       inputs.back() = isomer::te::to_arrays({&tensor, 1})[0];
     }
-    auto results = [&] {
-      nb::gil_scoped_release released;
-      return isomer::interpret(graph_, inputs, {.threads = threads, .memory = isomer::default_memory_limit()});
-    }();
-    if (!results.ok()) refuse(results.error(), "run");
+    using Tensors = std::vector<isomer::Tensor>;
+    const Tensors results = interruptible(false, [&](const isomer::Stop& stop) {
+      return isomer::told<Tensors>(&stop, [&]() -> isomer::Result<Tensors> {
+        auto made = isomer::interpret(graph_, inputs, {.threads = threads, .memory = isomer::default_memory_limit()});
+        if (!made.ok()) return std::move(made).error();
+        Tensors tensors;
+        for (const isomer::te::Array& array : *made) tensors.push_back(isomer::te::to_tensor(array));
+        return tensors;
+      });
+    });
     nb::list list;
-    for (const isomer::te::Array& result : *results) {
-      const isomer::Tensor tensor = isomer::te::to_tensor(result);
+    for (const isomer::Tensor& tensor : results) {
       const isomer_tensor described = {static_cast<int32_t>(tensor.dtype()),
                                        static_cast<int32_t>(tensor.dims().size()),
                                        tensor.dims().data(),
@@ -521,12 +572,6 @@ class Interpreter {
   }
 
  private:
-  /// `invalid`: how an invalid value is called.
-  [[noreturn]] static void refuse(const isomer::Error& error, const char* invalid = "invalid") {
-    const isomer::Failure failure = isomer::failure_of(error);
-    throw Refused(failure.kind == isomer::FailureKind::invalid ? invalid : name(failure.kind), failure.sentence);
-  }
-
   isomer::Graph graph_;
 };
 
@@ -547,6 +592,16 @@ NB_MODULE(_isomer, module) {
       nullptr);
 
   module.def("version", [] { return std::string(isomer_version()); });
+  // Of which artifacts are made: this build, and its kernels.
+  module.def("build", [] { return isomer::version_text() + " " + isomer::kernel::generator_version(); });
+  module.def("available_threads", &isomer::available_threads);
+  module.def("save_model", [](const std::string& model, const std::string& place) {
+    auto saved = [&] {
+      nb::gil_scoped_release released;
+      return isomer::save_model(model, place);
+    }();
+    if (!saved) throw Refused(name(saved.error().kind), saved.error().sentence);
+  });
   module.def("optimize", &optimize, "model"_a, "output"_a, "level"_a, "fp"_a, "runtime"_a, "seconds"_a.none(), "dims"_a,
              "shapes"_a, "strategy"_a, "rules"_a, "mutate"_a, "check"_a, "check_runs"_a, "proof"_a, "records"_a,
              "onnxruntime"_a, "threads"_a, "seed"_a, "memory"_a, "doing"_a.none(), "note"_a.none());
@@ -556,14 +611,15 @@ NB_MODULE(_isomer, module) {
   module.def("compile", &compile, "model"_a, "artifact"_a, "target"_a, "level"_a, "seconds"_a.none(), "dims"_a,
              "shapes"_a, "variants"_a, "tune"_a, "check"_a, "records"_a, "threads"_a, "seed"_a, "doing"_a.none(),
              "note"_a.none());
+  module.def("tune", &tune, "model"_a, "records"_a, "trials"_a, "seconds"_a.none(), "continues"_a, "dims"_a, "shapes"_a,
+             "threads"_a, "seed"_a);
   module.def("describe", &describe, "model"_a);
 
   nb::class_<Artifact>(module, "Artifact")
       .def(nb::init<const std::string&>(), "path"_a)
       .def_prop_ro("variants", &Artifact::variants);
   nb::class_<Session>(module, "Session")
-      .def(nb::init<const Artifact&, const Sizes&, int, const std::string&>(), "artifact"_a, "dims"_a, "threads"_a,
-           "device"_a, nb::keep_alive<1, 2>())
+      .def(nb::init<const Artifact&, const Sizes&, int>(), "artifact"_a, "dims"_a, "threads"_a, nb::keep_alive<1, 2>())
       .def_prop_ro("inputs", [](const Session& session) { return session.ports(true); })
       .def_prop_ro("outputs", [](const Session& session) { return session.ports(false); })
       .def("run", &Session::run, "inputs"_a, "outputs"_a.none());

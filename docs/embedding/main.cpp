@@ -25,8 +25,7 @@ void optimize(const std::string& model, const std::string& folder) {
 
   isomer::VerifyModelOptions verify;
   verify.dims = options.dims;
-  const auto verified =
-      isomer::verify_model(model, folder + "/faster.onnx", folder + "/faster.proof", verify).value();
+  const auto verified = isomer::verify_model(model, folder + "/faster.onnx", folder + "/faster.proof", verify).value();
   std::printf("verified: %lld steps, %s\n", static_cast<long long>(verified.steps), verified.fp_class.c_str());
 }
 
@@ -49,8 +48,8 @@ bool run(const std::string& artifact) {
   isomer_session* session = nullptr;
   const isomer_binding batch = {"batch", 8};
   const isomer_options options = {1, &batch, 1};
-  bool is_right = is_done(isomer_model_open(artifact.c_str(), &model)) &&
-                  is_done(isomer_session_create(model, &options, &session));
+  bool is_right =
+      is_done(isomer_model_open(artifact.c_str(), &model)) && is_done(isomer_session_create(model, &options, &session));
   isomer_tensor input, output;
   const char* name = nullptr;
   is_right = is_right && is_done(isomer_session_input(session, 0, &name, &input)) &&

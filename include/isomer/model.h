@@ -30,6 +30,7 @@ struct ModelDescription {
   std::map<std::string, int64_t> operators;
   int64_t nodes = 0;  ///< as the file has them, bodies included
   int64_t weight_bytes = 0;
+  std::vector<std::string> external_files;  ///< of weights, in the model's folder
   std::string graph_name, producer_name, producer_version, domain, doc_string;
   int64_t model_version = 0, ir_version = 0;
   std::map<std::string, int64_t> opsets;  ///< by domain; "" is ai.onnx
@@ -38,6 +39,10 @@ struct ModelDescription {
 
 /// Reads a model and infers its types and shapes. Failures name the file, the place and what was expected there.
 Expected<ModelDescription> describe_model(const std::string& model);
+
+/// Reads a model and writes it elsewhere; what lies in files beside it is then in one file beside the new one, which
+/// has its name.
+Expected<void> save_model(const std::string& model, const std::string& place);
 
 struct CompareModelsOptions {
   std::map<std::string, int64_t> dims;                 ///< of symbolic dims

@@ -1,8 +1,9 @@
 // Isomer's C++ interface to optimization: an ONNX model made faster, with a proof of every step and a report, and the
 // check of such a proof. C++20 and its library alone.
 //
-// Nothing here is global but the user's cache of measured times, a file that several processes share. Several calls may
-// run at once; what they measure is then slower. docs/embedding.md goes through an example.
+// Nothing here is global but the user's cache of measured times, a file that several processes share, and a handler of
+// SIGBUS, for files of weights that become shorter while they are read. Several calls may run at once; what they
+// measure is then slower. docs/embedding.md goes through an example.
 #ifndef ISOMER_OPTIMIZE_H
 #define ISOMER_OPTIMIZE_H
 

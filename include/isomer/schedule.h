@@ -204,14 +204,15 @@ struct CompileModelOptions {
   bool check = true;
   std::map<std::string, std::vector<int64_t>> shapes;  ///< of inputs
   /// Of optimization, as in optimize.h. From 3 on it is searched over proved rules, and other ways to cut the model
-  /// into tasks are measured; then, or where `tune` or `variants` ask for more, modules, micro-kernels, decisions and
-  /// schedules are none, and `tasks` of the report is empty.
+  /// into tasks are measured. Then, and where `tune` or `variants` ask for more: modules, micro-kernels, decisions and
+  /// schedules are none; dims that nothing binds are 1; the records are the user's where no file is named; progress and
+  /// the report as JSON are given, and `tasks` of the report is empty.
   int level = 2;
   bool tune = false;              ///< the kernels, in half of `seconds`, or a minute more where none are given
   std::optional<double> seconds;  ///< of the whole call
   /// Sizes of symbolic dims besides those of `dims`: the artifact has a variant for each of these.
   std::vector<std::map<std::string, int64_t>> variants;
-  Progress progress;           ///< what it tells, from level 3 on
+  Progress progress;           ///< what it tells
   const Stop* stop = nullptr;  ///< outlives the call
 };
 
@@ -230,7 +231,7 @@ struct CompiledTaskReport {
 struct CompileModelReport {
   std::vector<CompiledTaskReport> tasks;
   std::string check;            ///< "largest difference 3.1e-07, 0.04 of what rounding allows"; empty: not checked
-  std::string report;           ///< as JSON, from level 3 on
+  std::string report;           ///< as JSON
   bool is_interrupted = false;  ///< by `stop`: there may be more to find
 };
 

@@ -9,16 +9,17 @@
 Models are given as a path, as the bytes of a file, or as an `onnx.ModelProto`.
 """
 from ._errors import (CheckFailed, Error, InternalError, InvalidModel, RunFailed, Stopped, Unsupported, UsageError)
-from ._optimize import Comparison, Compiled, Optimized, Verified, compare, compile, describe, optimize, verify
-from ._session import (GraphOptimizationLevel, InferenceSession, IOBinding, ModelMetadata, NodeArg, OrtValue, RunOptions,
-                       SessionOptions, get_available_providers, get_device)
+from ._optimize import (Comparison, Compiled, Optimized, TunedTask, Verified, compare, compile, describe, optimize, tune,
+                        verify)
+from ._session import (ExecutionMode, GraphOptimizationLevel, InferenceSession, IOBinding, ModelMetadata, NodeArg, OrtValue,
+                       RunOptions, SessionOptions, get_available_providers, get_device, set_default_logger_severity)
 from ._isomer import version as _version
 
 __version__ = _version()
 
 __all__ = [
-    "CheckFailed", "Comparison", "Compiled", "Error", "GraphOptimizationLevel", "IOBinding", "InferenceSession",
+    "CheckFailed", "Comparison", "Compiled", "Error", "ExecutionMode", "GraphOptimizationLevel", "IOBinding", "InferenceSession",
     "InternalError", "InvalidModel", "ModelMetadata", "NodeArg", "Optimized", "OrtValue", "RunFailed", "RunOptions",
-    "SessionOptions", "Stopped", "Unsupported", "UsageError", "Verified", "compare", "compile", "describe",
-    "get_available_providers", "get_device", "optimize", "verify",
+    "SessionOptions", "Stopped", "TunedTask", "Unsupported", "UsageError", "Verified", "compare", "compile", "describe",
+    "get_available_providers", "get_device", "optimize", "set_default_logger_severity", "tune", "verify",
 ]

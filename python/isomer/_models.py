@@ -2,7 +2,25 @@
 import contextlib
 import os
 import pathlib
+import shutil
 import tempfile
+import weakref
+
+
+class OwnFolder:
+    """A folder that goes with its last owner."""
+
+    def __init__(self):
+        self.name = tempfile.mkdtemp(prefix="isomer-")
+        self._finalizer = weakref.finalize(self, shutil.rmtree, self.name, True)
+
+
+def cache_folder():
+    """This user's folder for what can be made again, which the command line uses, too; None: there is no place."""
+    cache, home = os.environ.get("XDG_CACHE_HOME", ""), os.environ.get("HOME", "")
+    if os.path.isabs(cache):
+        return pathlib.Path(cache, "isomer")
+    return pathlib.Path(home, ".cache", "isomer") if os.path.isabs(home) else None
 
 
 def _is_proto(model):

@@ -1,14 +1,16 @@
 """Models optimized, verified, compared and compiled."""
 import dataclasses
+import glob
+import importlib.util
 import json
+import operator
 import os
 import pathlib
-import shutil
 import tempfile
 
 from . import _isomer
 from ._errors import UsageError, raised
-from ._models import file_of
+from ._models import OwnFolder, cache_folder, file_of
 from ._progress import progress_of
 
 _UNITS = {"": 1, "s": 1, "min": 60, "m": 60, "h": 3600}
@@ -25,8 +27,22 @@ def seconds_of(time):
         raise UsageError(f"time: a time such as 90, '60s', '10min' or '1h' expected, {time!r} found") from None
 
 
+def _dims(dims):
+    return {name: operator.index(size) for name, size in (dims or {}).items()}
+
+
 def _shapes(shapes):
-    return {name: list(shape) for name, shape in (shapes or {}).items()}
+    return {name: [operator.index(size) for size in shape] for name, shape in (shapes or {}).items()}
+
+
+def _onnxruntime():
+    """The shared library of the package, where this Python has it; "": the extension module looks elsewhere."""
+    found = importlib.util.find_spec("onnxruntime")
+    folders = list(found.submodule_search_locations or ()) if found else []
+    for folder in folders:
+        for file in sorted(glob.glob(os.path.join(glob.escape(folder), "capi", "libonnxruntime.so*"))):
+            return file
+    return ""
 
 
 class Optimized:
@@ -64,20 +80,16 @@ class Optimized:
         return onnx.load(self._path)
 
     def save(self, path, *, proof=None, report=None):
-        """Writes the model (and a file of weights where it has one), and the proof and the report where paths are given:
-        a report to a path that ends in .html is a page to look at."""
-        path = pathlib.Path(path)
-        for file in sorted(self._path.parent.iterdir(), key=lambda file: file == self._path):
-            target = path if file == self._path else path.parent / file.name
-            partial = target.with_name(target.name + ".partial")
-            shutil.copyfile(file, partial)
-            os.replace(partial, target)
+        """Writes the model (and its weights beside it, where they are too large for an ONNX file), and the proof and the
+        report where paths are given: a report to a path that ends in .html is a page to look at."""
+        with raised():
+            _isomer.save_model(str(self._path), os.fspath(path))
         if proof is not None:
-            pathlib.Path(proof).write_text(self.proof)
+            pathlib.Path(proof).write_text(self.proof, encoding="utf-8")
         if report is not None:
             is_page = str(report).endswith(".html")
-            pathlib.Path(report).write_text(self._page if is_page else json.dumps(self.report, indent=2))
-        return path
+            pathlib.Path(report).write_text(self._page if is_page else json.dumps(self.report, indent=2), encoding="utf-8")
+        return pathlib.Path(path)
 
     def __repr__(self):
         speedup = f", {self.speedup:.3f} times as fast" if self.speedup is not None else ""
@@ -115,15 +127,17 @@ def optimize(model, *, output=None, level=3, fp="reassociate", runtime="any", ti
     Raises:
         InvalidModel, Unsupported, UsageError, CheckFailed, InternalError.
     """
-    folder = tempfile.TemporaryDirectory(prefix="isomer-")
+    folder = OwnFolder()
     told = progress_of(progress)
     try:
         with file_of(model) as path, raised():
             name = pathlib.Path(path).name
-            made = _isomer.optimize(path, os.path.join(folder.name, name), level, fp, runtime, seconds_of(time), dims or {},
-                                    _shapes(shapes), strategy, [os.fspath(rule) for rule in rules], mutate, check,
-                                    check_runs, proof, os.fspath(records), os.fspath(onnxruntime), threads, seed, memory,
-                                    told.doing, told.note)
+            files = [rules] if isinstance(rules, (str, os.PathLike)) else rules
+            library = os.fspath(onnxruntime) or _onnxruntime()
+            made = _isomer.optimize(path, os.path.join(folder.name, name), level, fp, runtime, seconds_of(time), _dims(dims),
+                                    _shapes(shapes), strategy, [os.fspath(file) for file in files], mutate, check,
+                                    check_runs, proof, os.fspath(records), library, threads, seed, memory, told.doing,
+                                    told.note)
     finally:
         told.close()
     result = Optimized(folder, name, made)
@@ -156,17 +170,17 @@ def verify(model, optimized, proof=None, *, fp="reassociate", dims=None, shapes=
         CheckFailed: The proof does not hold, or is one of other models.
     """
     text = optimized.proof if proof is None and isinstance(optimized, Optimized) else proof
-    if text is None:
+    if not text:
         raise UsageError("proof: a path or a text expected, none given")
     with tempfile.TemporaryDirectory(prefix="isomer-") as folder:
         if isinstance(text, os.PathLike) or "\n" not in text:
             file = os.fspath(text)
         else:
             file = os.path.join(folder, "proof")
-            pathlib.Path(file).write_text(text)
+            pathlib.Path(file).write_text(text, encoding="utf-8")
         with file_of(model) as before, file_of(optimized) as after, raised():
-            return Verified(**_isomer.verify(before, after, file, fp, dims or {}, _shapes(shapes), check_runs, threads, seed,
-                                             memory))
+            return Verified(**_isomer.verify(before, after, file, fp, _dims(dims), _shapes(shapes), check_runs, threads,
+                                             seed, memory))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -185,7 +199,7 @@ class Comparison:
 def compare(reference, candidate, *, dims=None, shapes=None, runs=2, threads=0, seed=0):
     """Runs two models on the same seeded inputs, in double precision."""
     with file_of(reference) as first, file_of(candidate) as second, raised():
-        return Comparison(**_isomer.compare(first, second, dims or {}, _shapes(shapes), runs, threads, seed))
+        return Comparison(**_isomer.compare(first, second, _dims(dims), _shapes(shapes), runs, threads, seed))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -197,14 +211,14 @@ class Compiled:
     interrupted: bool
 
 
-def compile(model, output, *, target="cpu", level=3, time=None, dims=None, shapes=None, tune=False, check=True, records="",
+def compile(model, output, *, target="cpu", level=None, time=None, dims=None, shapes=None, tune=False, check=True, records="",
             threads=0, seed=0, progress=None):
     """Optimizes a model and builds the artifact (.iso) that runs it.
 
     Args:
         output: The artifact's path.
         target: "cpu", "cpu=NAME" as LLVM calls it, "cuda=sm_90a", or several by commas.
-        level: As in `isomer.optimize`; other ways to cut the model into kernels are measured at 3.
+        level: As in `isomer.optimize`; other ways to cut the model into kernels are measured at 3. None: 3, for GPUs 2.
         time: Of the whole call.
         dims: Sizes of symbolic dims; where one has several, {"batch": (1, 8, 32)}, the artifact has a variant for each.
         tune: Tune the kernels, in half of the time, or a minute more where none is given.
@@ -212,10 +226,12 @@ def compile(model, output, *, target="cpu", level=3, time=None, dims=None, shape
     """
     sizes, variants = {}, [{}]
     for name, size in (dims or {}).items():
-        if isinstance(size, int):
-            sizes[name] = size
+        if hasattr(size, "__index__"):
+            sizes[name] = operator.index(size)
         else:
-            variants = [{**variant, name: each} for variant in variants for each in size]
+            variants = [{**variant, name: operator.index(each)} for variant in variants for each in size]
+    if level is None:
+        level = 2 if "cuda" in target else 3
     told = progress_of(progress)
     try:
         with file_of(model) as path, raised():
@@ -225,6 +241,39 @@ def compile(model, output, *, target="cpu", level=3, time=None, dims=None, shape
         told.close()
     return Compiled(pathlib.Path(output), made["check"], json.loads(made["report"]) if made["report"] else {},
                     made["interrupted"])
+
+
+@dataclasses.dataclass(frozen=True)
+class TunedTask:
+    """A kernel's time with every choice as it is preferred, and with what is in the records now, in microseconds."""
+    name: str
+    first_us: float
+    best_us: float
+    trials: int
+
+
+def tune(model, *, trials=1000, time=None, resume=False, records=None, dims=None, shapes=None, threads=0, seed=0):
+    """Measures schedules of the model's kernels on this machine; `compile` takes what is faster from then on.
+
+    Args:
+        trials: Schedules that are measured, of all kernels.
+        time: No round begins after it.
+        resume: Go on from what the records have.
+        records: The file that the schedules are left in; None: in the user's cache.
+        dims, shapes: All sizes must be known.
+
+    Returns:
+        A list of `TunedTask`.
+    """
+    if records is None:
+        folder = cache_folder()
+        if folder is None:
+            raise UsageError("records: a file expected, as there is no cache of the user's")
+        folder.mkdir(parents=True, exist_ok=True)
+        records = folder / "records.sqlite"
+    with file_of(model) as path, raised():
+        return [TunedTask(*task) for task in _isomer.tune(path, os.fspath(records), trials, seconds_of(time), resume,
+                                                         _dims(dims), _shapes(shapes), threads, seed)]
 
 
 def describe(model):

@@ -1,9 +1,13 @@
 """What long work tells: to a function of the caller's, or as a line on a terminal or in a notebook."""
 import sys
+import warnings
 
 
 class _Silent:
-    doing = note = None
+    doing = None
+
+    def note(self, line):
+        warnings.warn(line.removeprefix("isomer: "), stacklevel=4)
 
     def close(self):
         pass
@@ -30,9 +34,6 @@ class _Line(_Silent):
             self._bar.set_description_str(text)
         else:
             print(f"\r\x1b[K{text[:79]}", end="", file=sys.stderr, flush=True)
-
-    def note(self, line):
-        print(f"{'' if self._bar is not None else chr(13)}{line}", file=sys.stderr)
 
     def close(self):
         if self._bar is not None:

@@ -3,6 +3,7 @@ import enum
 import hashlib
 import os
 import pathlib
+import shutil
 import tempfile
 import threading
 import warnings
@@ -10,8 +11,8 @@ import warnings
 import numpy as np
 
 from . import _isomer
-from ._errors import Error, UsageError, Unsupported, raised
-from ._models import bytes_of, is_in_memory
+from ._errors import UsageError, Unsupported, raised
+from ._models import OwnFolder, bytes_of, cache_folder, is_in_memory
 from ._optimize import seconds_of
 
 # By ONNX's numbers: the name in ONNX Runtime's words, and the array's type; None: NumPy has none of its own.
@@ -24,6 +25,9 @@ _TYPES = {
 }
 NUMBERS_BY_NAME = {"float32": 1, "float64": 11, **{name: number for number, (name, _) in _TYPES.items()}}
 _MAGIC = b"\x7fISOMER\n"
+# Of a session, each with threads and memory of its own; and bytes of artifacts that are kept.
+_MOST_VARIANTS = 32
+_MOST_KEPT = 8 << 30
 
 
 def _array_type(number):
@@ -52,7 +56,13 @@ class GraphOptimizationLevel(enum.IntEnum):
     ORT_DISABLE_ALL = 0
     ORT_ENABLE_BASIC = 1
     ORT_ENABLE_EXTENDED = 2
+    ORT_ENABLE_LAYOUT = 3
     ORT_ENABLE_ALL = 99
+
+
+class ExecutionMode(enum.IntEnum):
+    ORT_SEQUENTIAL = 0
+    ORT_PARALLEL = 1
 
 
 class SessionOptions:
@@ -69,8 +79,8 @@ class SessionOptions:
         self.enable_profiling = False
         self.enable_mem_pattern = True
         self.enable_cpu_mem_arena = True
-        self.execution_mode = 0
-        self._entries = {}
+        self.execution_mode = ExecutionMode.ORT_SEQUENTIAL
+        self._entries, self._dims = {}, {}
 
     def add_session_config_entry(self, key, value):
         self._entries[key] = value
@@ -79,7 +89,10 @@ class SessionOptions:
         return self._entries[key]
 
     def add_free_dimension_override_by_name(self, name, size):
-        self._entries.setdefault("dims", {})[name] = size
+        self._dims[name] = size
+
+    def register_custom_ops_library(self, path):
+        raise Unsupported(f"{path}: operators that Isomer has expected, a library of others found")
 
 
 class RunOptions:
@@ -121,6 +134,10 @@ def get_device():
     return "CPU"
 
 
+def set_default_logger_severity(severity):
+    pass
+
+
 class _Port:
     def __init__(self, name, number):
         self.name, self.number = name, number
@@ -145,7 +162,7 @@ class _Variant:
     """A session of the extension module for some shapes."""
 
     def __init__(self, artifact, dims, threads):
-        self.session = _isomer.Session(artifact, dims, threads, "")
+        self.session = _isomer.Session(artifact, dims, threads)
         self.inputs = [_Port(name, number) for name, number, _ in self.session.inputs]
         self.outputs = [_Port(name, number) for name, number, _ in self.session.outputs]
         self.shapes = tuple(tuple(shape) for _, _, shape in self.session.inputs)
@@ -153,12 +170,21 @@ class _Variant:
         self.are_outputs_plain = all(port.is_plain for port in self.outputs)
 
 
-def _cache_folder():
-    cache = os.environ.get("XDG_CACHE_HOME", "")
-    home = os.environ.get("HOME", "")
-    if os.path.isabs(cache):
-        return pathlib.Path(cache, "isomer", "artifacts")
-    return pathlib.Path(home, ".cache", "isomer", "artifacts") if os.path.isabs(home) else None
+def _keep(file, kept):
+    """Copies an artifact into the cache, where that can be, and lets those go that were used longest ago."""
+    try:
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        partial = kept.with_name(f"{kept.name}.{os.getpid()}.partial")
+        shutil.copyfile(file, partial)
+        os.replace(partial, kept)
+        files = sorted(((each.stat(), each) for each in kept.parent.glob("*.iso")), key=lambda pair: -pair[0].st_mtime_ns)
+        total = 0
+        for status, each in files:
+            total += status.st_size
+            if total > _MOST_KEPT and each != kept:
+                each.unlink()
+    except OSError:
+        pass
 
 
 class InferenceSession:
@@ -173,11 +199,12 @@ class InferenceSession:
         providers, provider_options: Accepted; the CPU runs it.
         search: Time for a search over proved rules, as in `isomer.optimize`: "30s". None: no search.
         jit: Compile for shapes that have not been seen yet. False: those of the artifact alone.
-        cache: Keep artifacts.
+        cache: Keep artifacts; 8 GB of them, those used last.
+        check: Run what was compiled beside the model's own meaning, before it is used.
     """
 
     def __init__(self, path_or_bytes, sess_options=None, providers=None, provider_options=None, *, search=None, jit=True,
-                 cache=True, **others):
+                 cache=True, check=True, **others):
         if others.pop("disabled_optimizers", None) or others:
             names = ", ".join(others) or "disabled_optimizers"
             raise UsageError(f"{names}: an argument that is known expected")
@@ -185,16 +212,16 @@ class InferenceSession:
         self._threads = max(self._options.intra_op_num_threads, 0)
         self._seconds = seconds_of(search)
         self._level = 3 if search is not None else min(int(self._options.graph_optimization_level), 2)
-        self._jit, self._cache = jit, cache
+        self._jit, self._cache, self._wants_check = jit, cache, check
         self._lock = threading.Lock()
         self._variants = {}
         self._folder = None
         self._facts = {}
         content = bytes_of(path_or_bytes) if is_in_memory(path_or_bytes) else None
         if content is None:
-            self._path = os.fspath(path_or_bytes)
+            self._path = os.path.abspath(os.fspath(path_or_bytes))
         else:
-            self._folder = tempfile.TemporaryDirectory(prefix="isomer-")
+            self._folder = OwnFolder()
             self._path = os.path.join(self._folder.name, "model.iso" if content.startswith(_MAGIC) else "model.onnx")
             pathlib.Path(self._path).write_bytes(content)
         if self._is_artifact():
@@ -215,7 +242,11 @@ class InferenceSession:
         self._jit = False
         with raised():
             artifact = _isomer.Artifact(self._path)
+            kinds = []
             for dims in artifact.variants:
+                if dims in kinds:  # of another target
+                    continue
+                kinds.append(dims)
                 variant = _Variant(artifact, dims, self._threads)
                 self._variants[variant.shapes] = variant
                 first = variant
@@ -231,6 +262,8 @@ class InferenceSession:
     def _open_model(self):
         with raised():
             self._facts = _isomer.describe(self._path)
+            self._state = self._state_of_files()
+            self._content = None
 
         def args(ports):
             return [
@@ -239,56 +272,80 @@ class InferenceSession:
                 for name, kind, shape in ports]
 
         self._inputs, self._outputs = args(self._facts["inputs"]), args(self._facts["outputs"])
-        dims = self._options._entries.get("dims", {})
+        dims = getattr(self._options, "_dims", {})
         for arg in self._inputs:
             arg.shape = [dims.get(dim, dim) for dim in arg.shape] if arg.shape is not None else None
         shapes = tuple(tuple(arg.shape) if arg.shape is not None else (None,) for arg in self._inputs)
         if all(isinstance(dim, int) for shape in shapes for dim in shape):
             self._variant_for(shapes)
 
+    def _state_of_files(self):
+        """Of the model and of its weights beside it: where it changes, what was read is no more."""
+        folder = os.path.dirname(self._path)
+        state = []
+        for file in [self._path, *(os.path.join(folder, name) for name in self._facts["external_files"])]:
+            status = os.stat(file)
+            state.append((file, status.st_size, status.st_mtime_ns))
+        return state
+
     def _key(self, shapes):
         """Of the model's content, and of what the artifact is made for."""
-        digest = hashlib.sha256()
-        path = pathlib.Path(self._path)
-        with open(path, "rb") as file:
-            while block := file.read(1 << 20):
-                digest.update(block)
-        # Weights in files beside it.
-        for file in sorted(path.parent.glob(path.stem + "*")):
-            if file != path and file.is_file() and file.suffix != ".iso":
-                status = file.stat()
-                digest.update(f"{file.name} {status.st_size} {status.st_mtime_ns}\n".encode())
-        threads = self._threads or len(os.sched_getaffinity(0))
-        digest.update(repr((_isomer.version(), shapes, threads, self._level, self._seconds)).encode())
-        return digest.hexdigest()
+        if self._content is None:
+            digest = hashlib.sha256(repr(self._facts["external_files"]).encode())
+            for file, _, _ in self._state:
+                with open(file, "rb") as content:
+                    while block := content.read(1 << 20):
+                        digest.update(block)
+            self._content = digest.hexdigest()
+        made_for = (self._content, _isomer.build(), shapes, self._thread_count(), self._level, self._seconds)
+        return hashlib.sha256(repr(made_for).encode()).hexdigest()
 
-    def _compile(self, shapes, target):
+    def _thread_count(self):
+        return self._threads or _isomer.available_threads()
+
+    def _compile(self, shapes, target, check):
         by_name = {arg.name: list(shape) for arg, shape in zip(self._inputs, shapes)}
-        _isomer.compile(self._path, str(target), "cpu", self._level, self._seconds, {}, by_name, [{}], False, True, "",
-                        self._threads, 0, None, None)
+        return _isomer.compile(self._path, str(target), "cpu", self._level, self._seconds, {}, by_name, [{}], False, check,
+                               "", self._threads, 0, None, None)
 
     def _opened(self, file):
         artifact = _isomer.Artifact(str(file))
         return _Variant(artifact, artifact.variants[0], self._threads)
 
     def _made(self, shapes):
-        folder = _cache_folder() if self._cache else None
-        if folder is not None:
-            kept = folder / f"{self._key(shapes)}.iso"
+        folder = cache_folder() if self._cache else None
+        kept = folder and folder / "artifacts" / f"{self._key(shapes)}.iso"
+        if kept is not None:
             try:
-                return self._opened(kept)
-            except _isomer.Refused:
+                variant = self._opened(kept)
+                os.utime(kept)
+                return variant
+            except (_isomer.Refused, OSError):
                 pass  # there is none, or one of another machine
-            try:
-                folder.mkdir(parents=True, exist_ok=True)
-                self._compile(shapes, kept)
-                return self._opened(kept)
-            except OSError:
-                pass
+        if self._state_of_files() != self._state:
+            raise UsageError(f"{self._path}: a file that stays as it is expected, it changed since the session was opened")
         with tempfile.TemporaryDirectory(prefix="isomer-") as scratch:
             file = os.path.join(scratch, "model.iso")
-            self._compile(shapes, file)
+            made = self._compile_checked(shapes, file)
+            if made["interrupted"]:
+                raise KeyboardInterrupt
+            if kept is not None:
+                _keep(file, kept)
             return self._opened(file)  # mapped: it may go
+
+    def _compile_checked(self, shapes, file):
+        """A check that can't be made is no reason to interpret."""
+        if self._wants_check:
+            try:
+                return self._compile(shapes, file, True)
+            except _isomer.Refused as refused:
+                if refused.args[0] != "unsupported":
+                    raise
+                why = refused.args[1]
+        made = self._compile(shapes, file, False)
+        if self._wants_check:
+            warnings.warn(f"not checked: {why}", stacklevel=7)
+        return made
 
     def _made_or_interpreted(self, shapes):
         try:
@@ -296,7 +353,7 @@ class InferenceSession:
         except _isomer.Refused as refused:
             if refused.args[0] != "unsupported":
                 raise
-            variant = _Interpreted(self._path, self._inputs, self._threads or len(os.sched_getaffinity(0)))
+            variant = _Interpreted(self._path, self._inputs, self._thread_count())
             warnings.warn(f"interpreting, which is slow: {refused.args[1]}", stacklevel=5)
             return variant
 
@@ -310,6 +367,8 @@ class InferenceSession:
                     raise UsageError(f"inputs of shapes that it is compiled for expected ({known}), {found} found")
                 with raised():
                     variant = self._made_or_interpreted(shapes)
+                while len(self._variants) >= _MOST_VARIANTS:
+                    self._variants.pop(next(iter(self._variants)))
                 self._variants[shapes] = variant
         return variant
 
@@ -380,7 +439,10 @@ class InferenceSession:
                 raise UsageError(f"{port.name}: {port.dtype} expected, {array.dtype} found")
             if not port.is_plain:
                 array = array.view(port.stored)
-            arrays[k] = array if array.flags.c_contiguous else np.ascontiguousarray(array)
+            arrays[k] = array if array.flags.c_contiguous else np.asarray(array, order="C")
+        if outputs is not None and not variant.are_outputs_plain:
+            outputs = [array if array is None or port.is_plain else array.view(port.stored)
+                       for port, array in zip(variant.outputs, outputs)]
         try:
             results = variant.run(arrays, outputs)
         except _isomer.Refused:
@@ -393,6 +455,9 @@ class InferenceSession:
     @staticmethod
     def _check(arg, array):
         """A sentence before anything is compiled."""
+        number = NUMBERS_BY_NAME.get(arg.type[len("tensor("):-1])
+        if number in _TYPES and array.dtype != _array_type(number):
+            raise UsageError(f"{arg.name}: {_array_type(number)} expected, {array.dtype} found")
         if arg.shape is None:
             return
         fits = len(arg.shape) == array.ndim and all(
@@ -419,6 +484,8 @@ class InferenceSession:
 def _array_of(value):
     if isinstance(value, OrtValue):
         return value.numpy()
+    if isinstance(value, np.ndarray):
+        return np.asarray(value)  # of a class below it
     if hasattr(value, "__dlpack__") and not isinstance(value, np.generic):
         return np.from_dlpack(value.detach() if hasattr(value, "detach") else value)
     return np.asarray(value)
@@ -434,7 +501,7 @@ class OrtValue:
     def ortvalue_from_numpy(numpy_obj, device_type="cpu", device_id=0):
         if device_type != "cpu":
             raise Unsupported(f"a value of the CPU expected, one of {device_type} asked for")
-        return OrtValue(np.ascontiguousarray(numpy_obj))
+        return OrtValue(np.asarray(numpy_obj, order="C"))
 
     @staticmethod
     def ortvalue_from_shape_and_type(shape, element_type, device_type="cpu", device_id=0):
@@ -454,6 +521,9 @@ class OrtValue:
             if self._array.dtype == dtype or self._array.dtype.name == dtype:
                 return f"tensor({name})"
         return f"tensor({self._array.dtype})"
+
+    def element_type(self):
+        return NUMBERS_BY_NAME[self.data_type()[len("tensor("):-1]]
 
     def device_name(self):
         return "cpu"
@@ -482,7 +552,8 @@ class IOBinding:
 
     def __init__(self, session):
         self._session = session
-        self._inputs, self._outputs, self._results = {}, {}, None
+        self._inputs, self._outputs, self._results = {}, {}, []
+        self._names = [arg.name for arg in session.get_outputs()]
 
     @staticmethod
     def _on_cpu(device_type):
@@ -501,9 +572,15 @@ class IOBinding:
 
     def bind_output(self, name, device_type="cpu", device_id=0, element_type=None, shape=None, buffer_ptr=None):
         self._on_cpu(device_type)
+        self._check_output(name)
         self._outputs[name] = _array_at(buffer_ptr, element_type, shape) if buffer_ptr else None
 
+    def _check_output(self, name):
+        if name not in self._names:
+            raise UsageError(f"{name}: a name of an output expected")
+
     def bind_ortvalue_output(self, name, ortvalue):
+        self._check_output(name)
         self._outputs[name] = ortvalue.numpy()
 
     def synchronize_inputs(self):
@@ -519,10 +596,8 @@ class IOBinding:
 
     def _run(self):
         session = self._session
-        bound = [self._outputs.get(arg.name) for arg in session.get_outputs()]
-        own = [array.view(f"u{array.itemsize}") if array is not None and array.dtype.kind == "V" else array for array in bound]
-        results = session._results(session._arrays(self._inputs), own)
-        by_name = dict(zip((arg.name for arg in session.get_outputs()), results))
+        results = session._results(session._arrays(self._inputs), [self._outputs.get(name) for name in self._names])
+        by_name = dict(zip(self._names, results))
         for name, array in self._outputs.items():
             if array is not None and not np.shares_memory(array, by_name[name]):
                 np.copyto(array, by_name[name])  # of a shape that data decide

@@ -64,6 +64,7 @@ void print_report(const CompileCommand& options, const json& facts, const Compil
 
 Result<ExitCode> run(const CompileCommand& options) {
   const StopsInOrder stops;
+  const auto begin = Clock::now();
   std::optional<ProgressLine> progress(std::in_place, options);
   CompileFileChoices choices{options.choices, {}, !options.no_check};
   CommonOptions one = options;
@@ -73,10 +74,11 @@ Result<ExitCode> run(const CompileCommand& options) {
   }
   one.dims.clear();
   TRY(const Settings settings, settings_of(one, *progress));
-  TRY(const CompiledFile compiled, compile_file(options.file, choices, settings));
+  TRY(CompiledFile compiled, compile_file(options.file, choices, settings));
   progress->tell("writing");
   TRY_VOID(runtime::write_artifact(compiled.artifact, options.output));
   progress.reset();
+  compiled.seconds["all"] = seconds_since(begin);
   const json facts = compile_json(options.file, settings, compiled);
   if (compiled.check) warn_of_what_was_set_aside(options, *compiled.check);
   if (options.json)

@@ -7,7 +7,6 @@
 
 #include "graph/float_class.h"
 #include "util/threads.h"
-#include "util/utf8.h"
 
 namespace isomer::cli {
 namespace {
@@ -55,19 +54,6 @@ int exit_code(ErrorKind kind) {
     case ErrorKind::kStopped: return kStopped;
   }
   return kInvalidFile;
-}
-
-std::string printable(std::string_view text, size_t most) {
-  std::string result;
-  while (!text.empty()) {
-    const size_t length = shown_length(text);
-    const std::string piece = length > 0 ? std::string(text.substr(0, length))
-                                         : fmt::format("\\x{:02x}", static_cast<unsigned char>(text[0]));
-    if (result.size() + piece.size() > most - 3) return result + "...";
-    result += piece;
-    text.remove_prefix(std::max<size_t>(length, 1));
-  }
-  return result;
 }
 
 std::string json_text(const nlohmann::json& value, int indent) {

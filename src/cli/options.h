@@ -12,6 +12,7 @@
 #include "graph/tensor.h"
 #include "util/memory_limit.h"
 #include "util/result.h"
+#include "util/utf8.h"
 
 namespace isomer::cli {
 
@@ -59,9 +60,6 @@ void note(const CommonOptions& options, fmt::format_string<Args...> format, Args
   if (!options.quiet) fmt::print(stderr, "{}\n", fmt::format(format, std::forward<Args>(args)...));
 }
 
-/// Model-supplied text for a terminal: control characters, marks that change the direction of writing and broken UTF-8
-/// escaped, cut at so many bytes.
-std::string printable(std::string_view text, size_t most = 200);
 /// Of a line that says more than a name.
 inline constexpr size_t kMostOfLine = 2000;
 

@@ -18,8 +18,8 @@
 #include "search/targets.h"
 #include "search/tuning.h"
 #include "substitutions/derivation.h"
-#include "util/stop.h"
 #include "util/threads.h"
+#include "util/version.h"
 
 namespace isomer {
 namespace {
@@ -57,7 +57,7 @@ class ModelCompiler {
     if (options_.check && can_check(compile_.target)) {
       TRY(report.check, checked(graph, *made, begin));
     }
-    made->artifact.provenance.producer = "isomer " ISOMER_VERSION;
+    made->artifact.provenance.producer = version_text();
     made->artifact.variants[0].bindings = options_.dims;
     TRY_VOID(runtime::write_artifact(made->artifact, artifact));
     return report;
@@ -86,7 +86,7 @@ class ModelCompiler {
     add_rooflines(all, compile_.threads);
     tune::TuneOptions tuning = tuning_options(compile_);
     tuning.trials = options.trials;
-    tuning.seconds = options.seconds;
+    TRY(tuning.seconds, parsed_seconds(options.seconds));
     tuning.continues = options.continues;
     TRY(const tune::TuneState state, tune::tune(all.problems, all.models, *records, tuning));
     std::vector<TunedTaskReport> report;
@@ -127,7 +127,8 @@ class ModelCompiler {
   Result<Graph> read(const std::string& model) const {
     auto graph = import_model(model, {});
     if (!graph.ok()) return std::move(graph).error().within(model);
-    if (auto bound = bind_inputs(*graph, options_.dims, settings_of(options_).shapes); !bound.ok()) return std::move(bound).error().within(model);
+    if (auto bound = bind_inputs(*graph, options_.dims, settings_of(options_).shapes); !bound.ok())
+      return std::move(bound).error().within(model);
     if (const auto unbound = free_dims(*graph); !unbound.empty())
       return unsupported(model, "concrete dims expected, {} found; bind them with CompileModelOptions::dims",
                          fmt::join(unbound, ", "));
@@ -199,7 +200,7 @@ Result<CompileModelReport> compile_whole(const std::string& model, const std::st
   choices.code.target = options.target;
   TRY(choices.code.level, parsed_level(options.level, kSearchLevel));
   choices.code.tunes = options.tune;
-  choices.code.search.seconds = options.seconds;
+  TRY(choices.code.search.seconds, parsed_seconds(options.seconds));
   choices.code.search.records = options.records;
   choices.has_check = options.check;
   if (!options.variants.empty()) choices.bindings = options.variants;
@@ -217,15 +218,14 @@ Result<CompileModelReport> compile_whole(const std::string& model, const std::st
 
 Expected<CompileModelReport> compile_model(const std::string& model, const std::string& artifact,
                                            const CompileModelOptions& options) {
-  std::optional<StopsBy> stops;
-  if (options.stop) stops.emplace(options.stop->requests());
-  if (is_whole(options)) return told<CompileModelReport>([&] { return compile_whole(model, artifact, options); });
-  return told<CompileModelReport>([&] { return ModelCompiler(options).run(model, artifact); });
+  if (is_whole(options))
+    return told<CompileModelReport>(options.stop, [&] { return compile_whole(model, artifact, options); });
+  return told<CompileModelReport>(options.stop, [&] { return ModelCompiler(options).run(model, artifact); });
 }
 
 Expected<std::vector<TunedTaskReport>> tune_model(const std::string& model, const CompileModelOptions& how,
                                                   const TuneModelOptions& options) {
-  return told<std::vector<TunedTaskReport>>([&] { return ModelCompiler(how).tune(model, options); });
+  return told<std::vector<TunedTaskReport>>(how.stop, [&] { return ModelCompiler(how).tune(model, options); });
 }
 
 }  // namespace isomer

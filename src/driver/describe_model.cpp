@@ -1,10 +1,11 @@
 #include "driver/load_model.h"
 #include "driver/public_options.h"
+#include "driver/staging_folder.h"
 #include "driver/told.h"
 #include "graph/bind.h"
 #include "graph/edit.h"
+#include "graph/onnx/export.h"
 #include "isomer/model.h"
-#include "util/stop.h"
 #include "verify/check/check.h"
 
 namespace isomer {
@@ -32,6 +33,7 @@ Result<ModelDescription> description_of(const std::string& model) {
   result.operators = loaded.file.operators;
   result.nodes = loaded.file.nodes;
   result.weight_bytes = count_bytes(graph);
+  result.external_files = loaded.file.external_files;
   const isomer::ModelInfo& info = graph.info();
   result.graph_name = graph.name;
   result.producer_name = info.producer_name;
@@ -63,14 +65,24 @@ Result<ModelComparison> comparison_of(const std::string& reference, const std::s
 }  // namespace
 
 Expected<ModelDescription> describe_model(const std::string& model) {
-  return told<ModelDescription>([&] { return description_of(model); });
+  return told<ModelDescription>(nullptr, [&] { return description_of(model); });
+}
+
+Expected<void> save_model(const std::string& model, const std::string& place) {
+  const auto saved = told<bool>(nullptr, [&]() -> Result<bool> {
+    TRY(const LoadedModel loaded, load_model(model, {}));
+    TRY(const StagingFolder staging, StagingFolder::beside(place));
+    TRY_VOID(export_model(loaded.graph, staging.path() / std::filesystem::path(place).filename()));
+    TRY_VOID(staging.release_to(place));
+    return true;
+  });
+  if (!saved) return saved.error();
+  return {};
 }
 
 Expected<ModelComparison> compare_models(const std::string& reference, const std::string& candidate,
                                          const CompareModelsOptions& options) {
-  std::optional<StopsBy> stops;
-  if (options.stop) stops.emplace(options.stop->requests());
-  return told<ModelComparison>([&] { return comparison_of(reference, candidate, options); });
+  return told<ModelComparison>(options.stop, [&] { return comparison_of(reference, candidate, options); });
 }
 
 }  // namespace isomer

@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include "graph/bind.h"
+#include "util/utf8.h"
 
 namespace isomer {
 
@@ -15,7 +16,7 @@ Result<LoadedModel> load_model(const std::string& file, const Settings& settings
   model.graph = std::move(*graph);
   if (settings.messages.detail)
     for (const std::string& sentence : wrong_declarations(model.graph))
-      settings.messages.detail(fmt::format("{}: {}", file, sentence));
+      settings.messages.detail(fmt::format("{}: {}", printable(file), printable(sentence)));
   auto bound = bind_inputs(model.graph, settings.dims, settings.shapes);
   if (!bound.ok()) return std::move(bound).error().within(file);
   return model;
@@ -27,9 +28,10 @@ Result<std::map<std::string, int64_t>> bind_free_dims(Graph& graph, const std::s
   if (names.empty()) return bound;
   for (const std::string& name : names) bound.emplace(name, 1);
   if (settings.messages.note)
-    settings.messages.note(fmt::format("isomer: {}: {} {} taken as 1; bind {} with --dim {}=SIZE", file,
-                                       fmt::join(names, ", "), names.size() == 1 ? "is" : "are",
-                                       names.size() == 1 ? "it" : "them", names.front()));
+    settings.messages.note(fmt::format("isomer: {}: {} {} taken as 1; bind {} with --dim {}=SIZE", printable(file),
+                                       printable(fmt::format("{}", fmt::join(names, ", "))),
+                                       names.size() == 1 ? "is" : "are", names.size() == 1 ? "it" : "them",
+                                       printable(names.front())));
   if (auto done = bind_inputs(graph, bound, {}); !done.ok()) return std::move(done).error().within(file);
   return bound;
 }

@@ -1,5 +1,6 @@
 #include "isomer/optimize.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -9,7 +10,6 @@
 #include "driver/staging_folder.h"
 #include "driver/told.h"
 #include "substitutions/proof/verify_files.h"
-#include "util/stop.h"
 
 namespace isomer {
 namespace {
@@ -34,7 +34,7 @@ Result<OptimizeChoices> choices_of(const OptimizeOptions& options) {
   SearchChoices& search = choices.search;
   TRY(search.strategy, one_of("strategy", options.strategy, {"beam", "best-first", "e-graph"}));
   TRY(search.backend, one_of("runtime", options.runtime, {"any", "onnxruntime", "isomer"}));
-  search.seconds = options.seconds;
+  TRY(search.seconds, parsed_seconds(options.seconds));
   search.records = options.records;
   search.rules = options.rules;
   search.mutate = options.mutate;
@@ -78,8 +78,10 @@ Result<VerifiedModel> verified(const substitutions::ModelFiles& files, const Ver
   verify.dims = settings.dims;
   verify.shapes = settings.shapes;
   TRY(verify.fp, parsed_mode(options.fp));
-  verify.check = {
-      .seed = settings.seed, .runs = options.check_runs, .threads = settings.threads, .memory = settings.memory};
+  verify.check = {.seed = settings.seed,
+                  .runs = std::max(options.check_runs, 0),
+                  .threads = settings.threads,
+                  .memory = settings.memory};
   TRY(const substitutions::Verified found, verify_files(files, verify));
   return VerifiedModel{static_cast<int64_t>(found.proof.steps.size()), static_cast<int64_t>(found.proof.rules.size()),
                        std::string(name(found.proof.fp)), std::string(name(found.float_class))};
@@ -89,16 +91,12 @@ Result<VerifiedModel> verified(const substitutions::ModelFiles& files, const Ver
 
 Expected<Optimized> optimize_model(const std::string& model, const std::string& optimized_file,
                                    const OptimizeOptions& options) {
-  std::optional<StopsBy> stops;
-  if (options.stop) stops.emplace(options.stop->requests());
-  return told<Optimized>([&] { return optimized(model, optimized_file, options); });
+  return told<Optimized>(options.stop, [&] { return optimized(model, optimized_file, options); });
 }
 
 Expected<VerifiedModel> verify_model(const std::string& model, const std::string& optimized_file,
                                      const std::string& proof, const VerifyModelOptions& options) {
-  std::optional<StopsBy> stops;
-  if (options.stop) stops.emplace(options.stop->requests());
-  return told<VerifiedModel>([&] { return verified({model, optimized_file, proof}, options); });
+  return told<VerifiedModel>(options.stop, [&] { return verified({model, optimized_file, proof}, options); });
 }
 
 }  // namespace isomer

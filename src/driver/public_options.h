@@ -1,6 +1,8 @@
 // Options of include/isomer/*.h as the library has them.
 #pragma once
 
+#include <fmt/format.h>
+
 #include "driver/settings.h"
 #include "graph/float_class.h"
 #include "isomer/work.h"
@@ -17,6 +19,12 @@ inline Result<FloatMode> parsed_mode(const std::string& fp) {
 inline Result<int> parsed_level(int level, int highest) {
   if (level >= 0 && level <= highest) return level;
   return Error{ErrorKind::kUsage, "level", fmt::format("0 to {} expected, {} found", highest, level)};
+}
+
+inline Result<std::optional<double>> parsed_seconds(std::optional<double> seconds) {
+  constexpr double kMost = 1e9;
+  if (!seconds || (*seconds >= 0 && *seconds <= kMost)) return seconds;
+  return Error{ErrorKind::kUsage, "seconds", fmt::format("0 to {} expected, {} found", kMost, *seconds)};
 }
 
 /// Seed, threads and bindings. What it tells refers to `progress`.

@@ -4,9 +4,12 @@
 #include <fmt/format.h>
 
 #include <functional>
+#include <new>
 
 #include "isomer/expected.h"
+#include "isomer/work.h"
 #include "util/result.h"
+#include "util/stop.h"
 
 namespace isomer {
 
@@ -24,17 +27,24 @@ inline Failure failure_of(const Error& error) {
   return {error.message(), kind()};
 }
 
-/// A bug is a sentence, too, and so is memory that is not there.
+/// A bug is a sentence, too, and so is memory that is not there. `stop` stops the steps, where there is one. What a
+/// user's function throws as NoValue passes through.
 template <class T>
-Expected<T> told(const std::function<Result<T>()>& steps) {
+Expected<T> told(const Stop* stop, const std::function<Result<T>()>& steps) {
+  std::optional<StopsBy> stops;
+  if (stop) stops.emplace(stop->requests());
   try {
     auto made = steps();
     if (!made.ok()) return failure_of(made.error());
     return *std::move(made);
+  } catch (const NoValue&) {
+    throw;
   } catch (const Bug& bug) {
     return Failure{fmt::format("a bug in Isomer: {}", bug.what()), FailureKind::bug};
   } catch (const std::bad_alloc&) {
     return Failure{"less memory expected, more needed than is left", FailureKind::unsupported};
+  } catch (const std::exception& other) {
+    return Failure{fmt::format("a bug in Isomer: {}", other.what()), FailureKind::bug};
   }
 }
 

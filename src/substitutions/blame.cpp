@@ -89,8 +89,7 @@ class Bisection {
     return result;
   }
 
-  Result<std::optional<Blame>> in_passes(const Graph& graph, const PassOptions& options,
-                                         std::string_view place) const {
+  Result<std::optional<Blame>> in_passes(const Graph& graph, const PassOptions& options, std::string_view place) const {
     OptimizeReport report;
     TRY_VOID(after_passes(graph, options, options.most_runs, report));
     TRY(const int runs,

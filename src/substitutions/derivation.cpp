@@ -41,7 +41,7 @@ PassOptions passes_before(const Derivation& derivation, Theory& theory, const De
 // Steps make constants of constants, of some weights several, and of each larger ones: what was searched for counts on
 // their being computed beforehand.
 PassOptions passes_after(const Derivation& derivation, const Graph& rewritten, Theory& theory,
-                             const DeriveOptions& options) {
+                         const DeriveOptions& options) {
   PassOptions passes = passes_before(derivation, theory, options);
   passes.max_growth = passes.largest_grown = std::max(passes.max_growth, kMostGrown * count_bytes(rewritten));
   return passes;

@@ -36,7 +36,7 @@ struct DeriveOptions {
 /// Those in front of the steps, and those behind them, for what the steps made.
 PassOptions passes_before(const Derivation& derivation, Theory& theory, const DeriveOptions& options = {});
 PassOptions passes_after(const Derivation& derivation, const Graph& rewritten, Theory& theory,
-                             const DeriveOptions& options = {});
+                         const DeriveOptions& options = {});
 
 /// What the steps begin with. Values of the program, which steps name by number, are the same whenever it is made of
 /// the same model.

@@ -18,13 +18,12 @@ bool request_stop() { return !stop_requested.exchange(true, std::memory_order_re
 
 void forget_stop() {
   stop_requested.store(false, std::memory_order_relaxed);
-  if (of_thread) of_thread->forgotten_.store(of_thread->requests_.load(std::memory_order_relaxed));
+  if (of_thread && of_thread->is_asked()) of_thread->forgotten_.store(1, std::memory_order_relaxed);
 }
 
 Result<void> check_stop() {
-  const bool is_asked = of_thread && of_thread->requests_.load(std::memory_order_relaxed) >
-                                         of_thread->forgotten_.load(std::memory_order_relaxed);
-  if (is_asked || stop_requested.load(std::memory_order_relaxed)) return Error{ErrorKind::kStopped, "", "stopped"};
+  if ((of_thread && of_thread->is_asked()) || stop_requested.load(std::memory_order_relaxed))
+    return Error{ErrorKind::kStopped, "", "stopped"};
   return {};
 }
 
@@ -32,6 +31,10 @@ StopsBy::StopsBy(const std::atomic<int>& requests) : requests_(requests), forgot
   of_thread = this;
 }
 StopsBy::~StopsBy() { of_thread = before_; }
+
+bool StopsBy::is_asked() const {
+  return requests_.load(std::memory_order_relaxed) > forgotten_.load(std::memory_order_relaxed);
+}
 
 StopsBy* stops_of_thread() { return of_thread; }
 WorksFor::WorksFor(StopsBy* stops) : before_(of_thread) { of_thread = stops; }

@@ -24,8 +24,8 @@ Result<void> check_stop();
 /// What was asked to stop has stopped; the rest goes on.
 void forget_stop();
 
-/// While one lives, what this thread does, and pools that it asks (util/parallel.h), may be asked to stop, too: each
-/// time that `requests` grows.
+/// While one lives, what this thread does, and pools that it asks (util/parallel.h), may be asked to stop, too: once
+/// `requests` is 1; what goes on after that has been forgotten stops for good once it is 2.
 class StopsBy {
  public:
   explicit StopsBy(const std::atomic<int>& requests);
@@ -36,6 +36,8 @@ class StopsBy {
  private:
   friend Result<void> check_stop();
   friend void forget_stop();
+  bool is_asked() const;
+
   const std::atomic<int>& requests_;
   std::atomic<int> forgotten_;
   StopsBy* const before_;

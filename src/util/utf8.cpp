@@ -1,5 +1,9 @@
 #include "util/utf8.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+
 #include <cstdint>
 
 namespace isomer {
@@ -22,6 +26,19 @@ size_t shown_length(std::string_view text) {
   const bool broken = point < kLeast[length] || within(0xd800, 0xdfff) || point > 0x10ffff;
   const bool control = within(0x80, 0x9f) || within(0x200e, 0x200f) || within(0x2028, 0x202e) || within(0x2066, 0x2069);
   return broken || control ? 0 : length;
+}
+
+std::string printable(std::string_view text, size_t most) {
+  std::string result;
+  while (!text.empty()) {
+    const size_t length = shown_length(text);
+    const std::string piece = length > 0 ? std::string(text.substr(0, length))
+                                         : fmt::format("\\x{:02x}", static_cast<unsigned char>(text[0]));
+    if (result.size() + piece.size() > most - 3) return result + "...";
+    result += piece;
+    text.remove_prefix(std::max<size_t>(length, 1));
+  }
+  return result;
 }
 
 }  // namespace isomer

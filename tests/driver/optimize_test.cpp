@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <limits>
 #include <thread>
 
 #include "graph/onnx/export.h"
@@ -117,6 +118,29 @@ TEST_F(OptimizeModel, EndsWhereItIsStopped) {
   // The best that it had, or, where it had found nothing, no model.
   EXPECT_TRUE(made ? made.value().is_interrupted : made.error().kind == FailureKind::stopped);
   EXPECT_EQ(made.has_value(), std::filesystem::exists(path("optimized.onnx")));
+}
+
+TEST_F(OptimizeModel, WritesNothingWhereItIsStoppedTwice) {
+  Stop stop;
+  options_.stop = &stop;
+  options_.runtime = "isomer";
+  options_.dims["batch"] = 64;
+  options_.progress.doing = [&](const std::string& what, auto) {
+    if (!what.starts_with("searching")) return;
+    stop.request();
+    stop.request();
+  };
+  const auto made = optimized("refused.onnx");
+  ASSERT_FALSE(made.has_value());
+  EXPECT_EQ(made.error().kind, FailureKind::stopped);
+  EXPECT_FALSE(std::filesystem::exists(path("refused.onnx")));
+}
+
+TEST_F(OptimizeModel, RefusesTimesThatAreNone) {
+  options_.seconds = std::numeric_limits<double>::infinity();
+  const auto made = optimized("refused.onnx");
+  ASSERT_FALSE(made.has_value());
+  EXPECT_EQ(made.error().kind, FailureKind::usage);
 }
 
 TEST_F(OptimizeModel, StopsOneOfSeveral) {

@@ -14,7 +14,7 @@ namespace isomer::kernel::test {
 
 struct Example {
   std::string name;
-  std::string program;       ///< of tensor expressions (graph/te/program_text.h)
+  std::string program;  ///< of tensor expressions (graph/te/program_text.h)
   std::vector<Dims> inputs;
   DataType dtype = DataType::kFloat32;  ///< of the inputs
 };

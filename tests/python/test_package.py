@@ -83,6 +83,46 @@ def test_optimized_models_have_proofs_and_reports(tmp_path):
         isomer.verify(tmp_path / "o.onnx", model, optimized.proof)
 
 
+def with_weights_beside(folder, seed=0):
+    """branches() with its weights in weights.bin."""
+    model, weights = branches(4)
+    for tensor in model.graph.initializer:
+        if tensor.name in ("w", "v"):
+            weights[tensor.name] = np.random.default_rng(seed).standard_normal(weights[tensor.name].shape, np.float32)
+            tensor.CopyFrom(numpy_helper.from_array(weights[tensor.name], tensor.name))
+    onnx.save(model, folder / "model.onnx", save_as_external_data=True, location="weights.bin", size_threshold=0)
+    return folder / "model.onnx", weights
+
+
+def test_saving_beside_the_model_leaves_its_weights(tmp_path):
+    path, _ = with_weights_beside(tmp_path)
+    before = (tmp_path / "weights.bin").read_bytes()
+    isomer.optimize(path, level=2, output=tmp_path / "faster.onnx")
+    isomer.optimize(path, level=1).save(tmp_path / "other.onnx")
+    assert (tmp_path / "weights.bin").read_bytes() == before
+    assert isomer.compare(path, tmp_path / "faster.onnx") and isomer.compare(path, tmp_path / "other.onnx")
+
+
+def test_sessions_see_that_weights_have_changed(tmp_path, x):
+    path, weights = with_weights_beside(tmp_path, seed=1)
+    np.testing.assert_allclose(isomer.InferenceSession(path).run(["z"], {"x": x})[0], expected(x, weights)[1], rtol=1e-5, atol=1e-5)
+    path, weights = with_weights_beside(tmp_path, seed=2)
+    np.testing.assert_allclose(isomer.InferenceSession(path).run(["z"], {"x": x})[0], expected(x, weights)[1], rtol=1e-5, atol=1e-5)
+
+
+def test_a_cache_that_cannot_be_written_is_left_alone(cache, x):
+    cache.mkdir()
+    (cache / "isomer").write_text("a file where the folder would be")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        isomer.InferenceSession(branches(4)[0]).run(None, {"x": x})
+
+
+def test_code_for_a_gpu_is_made_without_one(tmp_path):
+    isomer.compile(branches(4)[0], tmp_path / "gpu.iso", target="cuda=emulated,cpu", check=False)
+    assert (tmp_path / "gpu.iso").stat().st_size > 0
+
+
 def test_models_that_differ_are_told():
     model, _ = branches()
     other, _ = branches()
@@ -125,6 +165,30 @@ def test_interrupts_end_with_the_best_so_far(tmp_path):
     done = subprocess.run([sys.executable, "-c", script, str(tmp_path / "model.onnx")], capture_output=True, text=True,
                           timeout=120)
     assert done.stdout in ("made True\n", "nothing was found yet\n"), done.stderr
+
+
+def test_tuned_kernels_are_recorded(tmp_path):
+    records = tmp_path / "records.sqlite"
+    tasks = isomer.tune(branches(64)[0], trials=8, records=records)
+    assert records.is_file() and tasks and all(0 < task.best_us <= task.first_us for task in tasks)
+
+
+def test_other_signals_end_the_work(tmp_path):
+    script = textwrap.dedent("""
+        import os, signal, sys, isomer
+        class Late(Exception): pass
+        def handler(number, frame): raise Late
+        signal.signal(signal.SIGUSR1, handler)
+        try:
+            isomer.optimize(sys.argv[1], runtime="isomer", dims={"batch": 64}, time="10min",
+                            progress=lambda what, left: what.startswith("searching") and os.kill(os.getpid(), signal.SIGUSR1))
+        except Late:
+            print("late")
+    """)
+    onnx.save(branches()[0], tmp_path / "model.onnx")
+    done = subprocess.run([sys.executable, "-c", script, str(tmp_path / "model.onnx")], capture_output=True, text=True,
+                          timeout=120)
+    assert done.stdout == "late\n", done.stderr
 
 
 # Sessions
@@ -172,9 +236,9 @@ def test_artifacts_are_kept(cache, x):
     model, _ = branches(4)
     first = isomer.InferenceSession(model).run(None, {"x": x})
     (kept,) = (cache / "isomer" / "artifacts").iterdir()
-    before = kept.stat().st_mtime_ns
+    before = kept.stat().st_ino
     second = isomer.InferenceSession(model).run(None, {"x": x})
-    assert kept.stat().st_mtime_ns == before
+    assert kept.stat().st_ino == before
     np.testing.assert_array_equal(first[0], second[0])
     kept.write_bytes(b"damaged")
     np.testing.assert_array_equal(isomer.InferenceSession(model).run(None, {"x": x})[0], first[0])
@@ -226,6 +290,41 @@ def test_arrays_of_others_are_taken(x):
     np.testing.assert_array_equal(session.run(None, {"x": OfDlpack(x)})[0], session.run(None, {"x": x})[0])
     np.testing.assert_array_equal(session.run(None, {"x": isomer.OrtValue.ortvalue_from_numpy(x)})[1],
                                   session.run(None, {"x": x})[1])
+
+
+def test_scalars_and_arrays_of_files_are_taken(tmp_path, x):
+    graph = helper.make_graph([helper.make_node("Mul", ["x", "k"], ["y"])], "scaled",
+                              [helper.make_tensor_value_info("x", TensorProto.FLOAT, [4, 32]),
+                               helper.make_tensor_value_info("k", TensorProto.FLOAT, [])],
+                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, [4, 32])])
+    session = isomer.InferenceSession(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8))
+    np.save(tmp_path / "x.npy", x)
+    mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
+    scale = isomer.OrtValue.ortvalue_from_numpy(np.array(2, np.float32))
+    np.testing.assert_array_equal(session.run(None, {"x": mapped, "k": scale})[0], 2 * x)
+
+
+def test_outputs_whose_sizes_data_decide_are_the_callers(x):
+    graph = helper.make_graph([helper.make_node("NonZero", ["x"], ["y"])], "places",
+                              [helper.make_tensor_value_info("x", TensorProto.FLOAT, [4, 32])],
+                              [helper.make_tensor_value_info("y", TensorProto.INT64, [2, "n"])])
+    session = isomer.InferenceSession(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8))
+    wrong = []
+
+    def work(seed):
+        for count in np.random.default_rng(seed).integers(0, 128, 200):
+            own = np.zeros(128, np.float32)
+            own[:count] = 1
+            own = own.reshape(4, 32)
+            if not np.array_equal(session.run(None, {"x": own})[0], np.stack(np.nonzero(own))):
+                wrong.append(seed)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
 
 
 def test_types_that_numpy_has_not(tmp_path):

@@ -20,6 +20,7 @@ struct ImportReport {
   std::map<std::string, int64_t> operators;  ///< "Conv", "com.example.Scale" to the number of nodes, bodies included
   int64_t nodes = 0;
   int64_t functions = 0;
+  std::vector<std::string> external_files;  ///< of weights, in the model's folder
 };
 
 struct ImportOptions {

@@ -135,6 +135,12 @@ Result<TensorReader::Bytes> TensorReader::external(const TensorProto& proto, uin
   return Bytes{bytes.subspan(place.offset, size), file};
 }
 
+std::vector<std::string> TensorReader::external_files() const {
+  std::vector<std::string> files;
+  for (const auto& [location, file] : opened_) files.push_back(location);
+  return files;
+}
+
 Result<Tensor> TensorReader::read(const TensorProto& proto) {
   if (proto.has_payload() && proto.payload() < given_.size()) return given_[proto.payload()];
   TRY(const DataType dtype, read_data_type(proto.data_type()));

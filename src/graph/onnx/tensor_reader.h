@@ -40,6 +40,8 @@ class TensorReader {
 
   /// Location of the first external data that were read; empty: there were none.
   const std::string& external_file() const { return external_file_; }
+  /// All that were read.
+  std::vector<std::string> external_files() const;
 
  private:
   struct Bytes {
