@@ -6,6 +6,7 @@
 #include "cli/inspect_artifact.h"
 #include "cli/inspect_tasks.h"
 #include "cli/load_artifact.h"
+#include "cli/load_model.h"
 #include "graph/dot.h"
 #include "graph/edit.h"
 #include "graph/op_def.h"

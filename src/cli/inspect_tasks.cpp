@@ -1,11 +1,10 @@
 #include "cli/inspect_tasks.h"
 
-#include "cli/search_options.h"
-
 #include <fmt/ranges.h>
 
 #include <nlohmann/json.hpp>
 
+#include "cli/search_options.h"
 #include "cli/settings.h"
 #include "kernel/codegen_cuda.h"
 

@@ -2,6 +2,7 @@
 // assembly.
 #pragma once
 
+#include "cli/options.h"
 #include "driver/code_of_model.h"
 
 namespace isomer::cli {

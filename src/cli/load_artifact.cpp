@@ -1,5 +1,7 @@
 #include "cli/load_artifact.h"
 
+#include "cli/load_model.h"
+
 #include <fmt/ranges.h>
 
 #include <algorithm>

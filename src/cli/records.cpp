@@ -5,6 +5,7 @@
 
 #include "cli/commands.h"
 #include "cli/record_lines.h"
+#include "cli/search_options.h"
 #include "driver/open_records.h"
 #include "kernel/fingerprint.h"
 #include "util/file.h"

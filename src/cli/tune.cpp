@@ -7,6 +7,7 @@
 
 #include "cli/commands.h"
 #include "cli/evaluate_models.h"
+#include "cli/load_model.h"
 #include "cli/search_options.h"
 #include "cli/settings.h"
 #include "cli/tune_table.h"
