@@ -1,5 +1,6 @@
 // embedding MODEL FOLDER: the example of docs/embedding.md. A model is optimized, its proof verified, compiled and run.
 #include <cstdio>
+#include <exception>
 #include <fstream>
 #include <string>
 #include <vector>
@@ -81,7 +82,7 @@ int main(int argc, char** argv) {
       std::printf("takes %s (%s, %zu dims)\n", input.name.c_str(), input.type.c_str(), input.shape.size());
     optimize(model, folder);
     compile(model, folder + "/model.iso");
-  } catch (const isomer::NoValue& failure) {
+  } catch (const std::exception& failure) {
     std::fprintf(stderr, "%s\n", failure.what());
     return 1;
   }

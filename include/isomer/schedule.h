@@ -4,7 +4,8 @@
 //
 // docs/adding-a-schedule-rule.md and docs/templates.md go through an example of each. Nothing here is global: what is
 // given to a call is used by that call, compile_model's on the thread that calls, tune_model's on several threads at
-// once. Several calls may run at once. What functions of users throw beside NoValue passes through.
+// once. Several calls may run at once. What functions of users throw passes through, beside NoValue
+// and std::bad_alloc.
 #ifndef ISOMER_SCHEDULE_H
 #define ISOMER_SCHEDULE_H
 

@@ -9,7 +9,6 @@
 #include "driver/user_space.h"
 #include "graph/bind.h"
 #include "graph/edit.h"
-#include "graph/onnx/import.h"
 #include "isomer/schedule.h"
 #include "kernel/micro_kernel.h"
 #include "kernel/records.h"
@@ -125,14 +124,11 @@ class ModelCompiler {
   }
 
   Result<Graph> read(const std::string& model) const {
-    auto graph = import_model(model, {});
-    if (!graph.ok()) return std::move(graph).error().within(model);
-    if (auto bound = bind_inputs(*graph, options_.dims, settings_of(options_).shapes); !bound.ok())
-      return std::move(bound).error().within(model);
-    if (const auto unbound = free_dims(*graph); !unbound.empty())
+    TRY(LoadedModel loaded, load_model(model, settings_of(options_)));
+    if (const auto unbound = free_dims(loaded.graph); !unbound.empty())
       return unsupported(model, "concrete dims expected, {} found; bind them with CompileModelOptions::dims",
                          fmt::join(unbound, ", "));
-    return std::move(*graph);
+    return std::move(loaded.graph);
   }
 
   Result<Graph> prepared_for_code(const Graph& model) const {

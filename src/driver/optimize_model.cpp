@@ -61,8 +61,7 @@ Optimized optimized_of(const nlohmann::json& report, const std::string& name, Op
 
 Result<Optimized> optimized(const std::string& model, const std::string& written, const OptimizeOptions& options) {
   TRY(const OptimizeChoices choices, choices_of(options));
-  Settings settings = settings_of(options, options.progress);
-  if (options.memory > 0) settings.memory = MemoryLimit{options.memory};
+  const Settings settings = settings_of(options, options.progress);
   TRY(const StagingFolder staging, StagingFolder::beside(written));
   TRY(OptimizedFile outcome, optimize_file(model, staging.path() / fs::path(written).filename(), choices, settings));
   const nlohmann::json report = optimize_json(model, choices, settings, outcome);
@@ -72,8 +71,7 @@ Result<Optimized> optimized(const std::string& model, const std::string& written
 }
 
 Result<VerifiedModel> verified(const substitutions::ModelFiles& files, const VerifyModelOptions& options) {
-  Settings settings = settings_of(options);
-  if (options.memory > 0) settings.memory = MemoryLimit{options.memory};
+  const Settings settings = settings_of(options);
   substitutions::VerifyOptions verify;
   verify.dims = settings.dims;
   verify.shapes = settings.shapes;

@@ -27,12 +27,14 @@ inline Result<std::optional<double>> parsed_seconds(std::optional<double> second
   return Error{ErrorKind::kUsage, "seconds", fmt::format("0 to {} expected, {} found", kMost, *seconds)};
 }
 
-/// Seed, threads and bindings. What it tells refers to `progress`.
+/// Seed, threads, bindings, and memory where options have it. What it tells refers to `progress`.
 template <class Options>
 Settings settings_of(const Options& options, const Progress& progress = {}) {
   Settings settings;
   settings.seed = options.seed;
   if (options.threads > 0) settings.threads = options.threads;
+  if constexpr (requires { options.memory; })
+    if (options.memory > 0) settings.memory = MemoryLimit{options.memory};
   settings.dims = options.dims;
   for (const auto& [input, shape] : options.shapes) settings.shapes[input] = Dims(shape.begin(), shape.end());
   if (progress.doing)

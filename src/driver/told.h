@@ -27,8 +27,8 @@ inline Failure failure_of(const Error& error) {
   return {error.message(), kind()};
 }
 
-/// A bug is a sentence, too, and so is memory that is not there. `stop` stops the steps, where there is one. What a
-/// user's function throws as NoValue passes through.
+/// A bug is a sentence, too, and so is memory that is not there; what else is thrown, by functions of users, passes
+/// through. `stop` stops the steps, where there is one.
 template <class T>
 Expected<T> told(const Stop* stop, const std::function<Result<T>()>& steps) {
   std::optional<StopsBy> stops;
@@ -37,14 +37,10 @@ Expected<T> told(const Stop* stop, const std::function<Result<T>()>& steps) {
     auto made = steps();
     if (!made.ok()) return failure_of(made.error());
     return *std::move(made);
-  } catch (const NoValue&) {
-    throw;
   } catch (const Bug& bug) {
     return Failure{fmt::format("a bug in Isomer: {}", bug.what()), FailureKind::bug};
   } catch (const std::bad_alloc&) {
     return Failure{"less memory expected, more needed than is left", FailureKind::unsupported};
-  } catch (const std::exception& other) {
-    return Failure{fmt::format("a bug in Isomer: {}", other.what()), FailureKind::bug};
   }
 }
 

@@ -102,6 +102,14 @@ TEST_F(UserSchedules, AModuleMakesTheScheduleAndIsAChoice) {
   EXPECT_EQ(others.erase(others.find(mark), mark.size()), usual);
 }
 
+/// It is neither a bug of ours nor what a module has to say of the schedule.
+TEST_F(UserSchedules, WhatAModuleThrowsPassesThrough) {
+  options_.modules = {
+      module_of_sums([](Schedule&, const Block&) -> Expected<void> { throw std::logic_error("of a user's"); })};
+  EXPECT_THROW(static_cast<void>(compile_model(model(), path("refused.iso"), options_)), std::logic_error);
+  EXPECT_FALSE(std::filesystem::exists(path("refused.iso")));
+}
+
 TEST_F(UserSchedules, AModuleMayLeaveTheRestToTheDefaults) {
   options_.modules = {module_of_sums([](Schedule& schedule, const Block& block) -> Expected<void> {
     schedule.apply("cache_read", {block.name, block.loads[1].buffer, 0}).value();

@@ -39,6 +39,15 @@ def expected(x, weights):
     return [np.maximum(x @ weights["w"], 0), x @ weights["v"]]
 
 
+def in_threads(work, count):
+    """work(k) for each k below the count, at once."""
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
 @pytest.fixture(autouse=True)
 def cache(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
@@ -319,11 +328,7 @@ def test_outputs_whose_sizes_data_decide_are_the_callers(x):
             if not np.array_equal(session.run(None, {"x": own})[0], np.stack(np.nonzero(own))):
                 wrong.append(seed)
 
-    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(work, 4)
     assert not wrong
 
 
@@ -365,11 +370,7 @@ def test_threads_share_a_session(x):
             if not np.allclose(session.run(["y"], {"x": own})[0], wanted, rtol=1e-4, atol=1e-4):
                 wrong.append(seed)
 
-    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(work, 8)
     assert not wrong
 
 
