@@ -33,7 +33,7 @@ void with_divisor(Maker& m) {
 
 void mod(Maker& m) {
   with_divisor(m);
-  m.set("fmod", int64_t{is_float(m.type(0)) || m.flip()});
+  m.maybe("fmod", m.pick(0, 1));
 }
 
 void power(Maker& m) {
@@ -45,8 +45,8 @@ void power(Maker& m) {
 void bit_shift(Maker& m) {
   const Dims shape = m.dims(0, 3);
   m.set("direction", m.word({"LEFT", "RIGHT"}));
-  m.add(shape, 0, 100);
-  m.add(broadcastable(m, shape), 0, 7);
+  m.add(shape, -100, 100);
+  m.add(broadcastable(m, shape), -1, 9);
 }
 
 void clip(Maker& m) {
@@ -124,7 +124,7 @@ void arg_extreme(Maker& m) {
   m.maybe("select_last_index", m.pick(0, 1));
 }
 
-void cum_sum(Maker& m) {
+void cumulative(Maker& m) {
   const Dims shape = m.dims(1, 4);
   const auto rank = static_cast<int64_t>(shape.size());
   m.add(shape);
@@ -269,7 +269,7 @@ void add_pointwise_recipes(Recipes& recipes) {
                                       "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceSumSquare"})
     recipes[name] = reduce;
   for (const std::string_view name : {"ArgMax", "ArgMin"}) recipes[name] = arg_extreme;
-  recipes["CumSum"] = cum_sum;
+  for (const std::string_view name : {"CumSum", "CumProd"}) recipes[name] = cumulative;
   recipes["BatchNormalization"] = batch_normalization;
   recipes["InstanceNormalization"] = instance_normalization;
   recipes["GroupNormalization"] = group_normalization;
@@ -291,6 +291,7 @@ Recipe recipe_for(const OpDef& op) {
     add_window_recipes(all);
     add_product_recipes(all);
     add_selection_recipes(all);
+    add_attention_recipes(all);
     add_control_recipes(all);
     return all;
   }();

@@ -142,11 +142,11 @@ void length(Maker& m, int i, int64_t least, int64_t most) {
 }
 
 void dft(Maker& m) {
-  const bool onesided = m.flip();
-  Dims in = m.dims(1, 3, 1, 5);
-  in.push_back(onesided ? 1 : m.pick(1, 2));
+  const bool onesided = m.flip(), inverse = m.flip();
+  Dims in = m.dims(1, 3, onesided && inverse ? 2 : 1, 5);
+  in.push_back(onesided && !inverse ? 1 : m.pick(1, 2));
   const int64_t rank = static_cast<int64_t>(in.size());
-  m.maybe("inverse", int64_t{0});
+  if (inverse || m.flip()) m.set("inverse", int64_t{inverse});
   if (onesided || m.flip()) m.set("onesided", int64_t{onesided});
   m.add(in);
   m.flip() ? length(m, 1, 1, 6) : m.omit();

@@ -60,6 +60,7 @@ const Reference* reference_for(std::string_view op) {
     add_window_references(all);
     add_product_references(all);
     add_recurrent_references(all);
+    add_attention_references(all);
     return all;
   }();
   const auto found = references.find(op);

@@ -65,5 +65,6 @@ void add_axis_references(References& references);
 void add_window_references(References& references);
 void add_product_references(References& references);
 void add_recurrent_references(References& references);
+void add_attention_references(References& references);
 
 }  // namespace isomer::test

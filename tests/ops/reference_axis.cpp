@@ -196,19 +196,22 @@ Reference arg_extreme(bool greatest) {
   };
 }
 
-std::vector<Plain> cum_sum(const Call& call) {
-  const Plain x = call.input(0);
-  int64_t axis = call.instance.inputs[1].tensor.integer(0);
-  axis += axis < 0 ? x.rank() : 0;
-  const bool exclusive = call.integer("exclusive", 0) != 0, reverse = call.integer("reverse", 0) != 0;
-  Plain y(x.dims);
-  for (int64_t i = 0; i < x.count(); ++i) {
-    Dims at = x.index(i);
-    const int64_t own = at[axis];
-    for (at[axis] = 0; at[axis] < x.dims[axis]; ++at[axis])
-      if ((reverse ? at[axis] > own : at[axis] < own) || (!exclusive && at[axis] == own)) y.values[i] += x.at(at);
-  }
-  return {y};
+Reference cumulative(double neutral, double (*combine)(double, double)) {
+  return [neutral, combine](const Call& call) {
+    const Plain x = call.input(0);
+    int64_t axis = call.instance.inputs[1].tensor.integer(0);
+    axis += axis < 0 ? x.rank() : 0;
+    const bool exclusive = call.integer("exclusive", 0) != 0, reverse = call.integer("reverse", 0) != 0;
+    Plain y(x.dims, neutral);
+    for (int64_t i = 0; i < x.count(); ++i) {
+      Dims at = x.index(i);
+      const int64_t own = at[axis];
+      for (at[axis] = 0; at[axis] < x.dims[axis]; ++at[axis])
+        if ((reverse ? at[axis] > own : at[axis] < own) || (!exclusive && at[axis] == own))
+          y.values[i] = combine(y.values[i], x.at(at));
+    }
+    return std::vector{y};
+  };
 }
 
 }  // namespace
@@ -235,7 +238,8 @@ void add_axis_references(References& references) {
   });
   references["ArgMax"] = arg_extreme(true);
   references["ArgMin"] = arg_extreme(false);
-  references["CumSum"] = cum_sum;
+  references["CumSum"] = cumulative(0, [](double a, double b) { return a + b; });
+  references["CumProd"] = cumulative(1, [](double a, double b) { return a * b; });
   const auto exponentials = [](const std::vector<double>& values) {
     double sum = 0;
     for (const double value : values) sum += std::exp(value);

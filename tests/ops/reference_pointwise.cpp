@@ -172,7 +172,9 @@ void add_pointwise_references(References& references) {
     return c.integer("fmod", 0) != 0 ? std::fmod(a, b) : a - b * std::floor(a / b);
   });
   references["BitShift"] = broadcast_with([](double a, double b, const Call& c) {
-    return c.text("direction", "") == "LEFT" ? a * std::exp2(b) : std::floor(a / std::exp2(b));
+    const bool left = c.text("direction", "") == "LEFT";
+    if (b < 0 || b >= bit_width(c.instance.inputs[0].tensor.dtype())) return !left && a < 0 ? -1.0 : 0.0;
+    return left ? a * std::exp2(b) : std::floor(a / std::exp2(b));
   });
   references["BitwiseAnd"] = bitwise([](int64_t a, int64_t b) { return a & b; });
   references["BitwiseOr"] = bitwise([](int64_t a, int64_t b) { return a | b; });

@@ -134,28 +134,35 @@ void set_complex(Plain& y, Dims index, std::complex<double> value) {
   index.push_back(0);
   y.at(index) = value.real();
   index.back() = 1;
-  y.at(index) = value.imag();
+  if (y.dims.back() == 2) y.at(index) = value.imag();
 }
 
 std::vector<Plain> dft(const Call& call) {
   const Plain x = call.input(0);
   int64_t axis = call.has(2) ? static_cast<int64_t>(call.input(2).values[0]) : -2;
   if (axis < 0) axis += x.rank();
-  const int64_t count = call.has(1) ? static_cast<int64_t>(call.input(1).values[0]) : x.dims[axis];
+  const bool onesided = call.integer("onesided", 0) != 0, inverse = call.integer("inverse", 0) != 0;
+  const int64_t given = onesided && inverse ? 2 * (x.dims[axis] - 1) : x.dims[axis];
+  const int64_t count = call.has(1) ? static_cast<int64_t>(call.input(1).values[0]) : given;
   Dims space(x.dims.begin(), x.dims.end() - 1);
-  space[axis] = call.integer("onesided", 0) ? count / 2 + 1 : count;
+  space[axis] = onesided && !inverse ? count / 2 + 1 : count;
   Dims out = space;
-  out.push_back(2);
+  out.push_back(onesided && inverse ? 1 : 2);
   Plain y(out);
   const Plain positions(space);
   for (int64_t i = 0; i < positions.count(); ++i) {
     Dims at = positions.index(i);
     const Dims place = at;
     std::complex<double> sum = 0;
-    for (int64_t n = 0; n < std::min(count, x.dims[axis]); ++n) {
-      at[axis] = n;
-      sum += turned(complex_at(x, at), place[axis], n, count);
+    for (int64_t n = 0; n < count; ++n) {
+      // The second half of the spectrum of real numbers mirrors the first.
+      const bool mirrored = onesided && inverse && n > count / 2;
+      at[axis] = mirrored ? count - n : n;
+      if (at[axis] >= x.dims[axis]) continue;
+      const std::complex<double> term = complex_at(x, at);
+      sum += turned(mirrored ? std::conj(term) : term, inverse ? -place[axis] : place[axis], n, count);
     }
+    if (inverse) sum /= static_cast<double>(count);
     set_complex(y, place, sum);
   }
   return {y};

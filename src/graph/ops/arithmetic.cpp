@@ -12,14 +12,27 @@ using te::Expr;
 Result<std::vector<ValueType>> infer_mod(const OpContext& context) {
   const int64_t fmod = context.get_int("fmod");
   if (fmod != 0 && fmod != 1) return context.invalid("fmod 0 or 1 expected, {} found", fmod);
-  if (fmod == 0 && is_float(context.dtype(0)))
-    return context.invalid("fmod 1 expected for {}, 0 found", name(context.dtype(0)));
   return broadcast_shapes(context);
 }
 
 Result<te::Program> compute_mod(const OpContext& context) {
   const BinaryOp op = context.get_int("fmod") != 0 ? BinaryOp::kTruncMod : BinaryOp::kFloorMod;
   return pointwise([op](Expr a, Expr b) { return te::binary(op, a, b); })(context);
+}
+
+/// Before opset 28 floats had C's fmod only.
+bool has_floor_mod_of_floats(NodeForm& form) {
+  const auto found = form.node().attributes.find("fmod");
+  const int64_t* fmod = found == form.node().attributes.end() ? nullptr : std::get_if<int64_t>(&found->second);
+  return is_float(form.type(0).dtype) && (!fmod || *fmod == 0);
+}
+Result<void> demand_fmod(NodeForm& form) {
+  if (!has_floor_mod_of_floats(form)) return {};
+  return form.invalid("fmod 1 expected for {}, 0 found", name(form.type(0).dtype));
+}
+Result<void> keep_fmod(NodeForm& form) {
+  if (!has_floor_mod_of_floats(form)) return {};
+  return form.unsupported("fmod 1 expected for {}, 0 found, which the opset lacks", name(form.type(0).dtype));
 }
 
 /// Integer powers wrap in 64 bits; where a float is involved the power is taken in the wider float of the two.
@@ -195,12 +208,12 @@ std::vector<OpDef> arithmetic() {
        .axioms = {{"Div(a,b) = Mul(a,Reciprocal(b))", "broadcast", FloatClass::kReassociated}}},
 
       {.name = "Mod",
-       .since = 13,
+       .since = 28,
        .inputs = {"A", "B"},
        .outputs = {"C"},
        .types = {{"T", kNumeric}},
        .attributes = {with_default("fmod", 0)},
-       .versions = {{10}},
+       .versions = {{13, demand_fmod, keep_fmod}, {10, demand_fmod, keep_fmod}},
        .infer = infer_mod,
        .compute = compute_mod},
 

@@ -15,12 +15,10 @@ Result<std::vector<ValueType>> infer_shift(const OpContext& context) {
   return broadcast_shapes(context);
 }
 
-/// Counts of the type's width and more shift everything out.
+/// Counts below zero, and of the type's width and more, shift everything out.
 Result<te::Program> compute_shift(const OpContext& context) {
   const BinaryOp op = context.get_string("direction") == "LEFT" ? BinaryOp::kShiftLeft : BinaryOp::kShiftRight;
-  return pointwise([op](Expr x, Expr count) {
-    return te::select(count < te::Number(bit_width(x.dtype())), te::binary(op, x, count), te::literal(0, x.dtype()));
-  })(context);
+  return pointwise([op](Expr x, Expr count) { return te::binary(op, x, count); })(context);
 }
 
 OpDef bitwise_row(const char* name, BinaryOp op) {
@@ -51,11 +49,12 @@ std::vector<OpDef> bitwise() {
        .axioms = {{"BitwiseNot(BitwiseNot(a)) = a", "equal"}}},
 
       {.name = "BitShift",
-       .since = 11,
+       .since = 28,
        .inputs = {"X", "Y"},
        .outputs = {"Z"},
-       .types = {{"T", kUnsignedInts}},
+       .types = {{"T", kInts}},
        .attributes = {required("direction", AttributeKind::kString)},
+       .versions = {{11}},
        .infer = infer_shift,
        .compute = compute_shift},
   };

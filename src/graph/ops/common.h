@@ -51,6 +51,8 @@ Reform drop_neutral(const char* name, std::string neutral);
 /// input 0 (of a rank that is `more` greater).
 Reform count_from_front(const char* name, int more = 0);
 
+/// The element type that an int attribute names; kUnsupported where rows don't compute with it.
+Result<DataType> type_attribute(const OpContext& context, std::string_view attribute);
 /// Positive, non-negative or other checks share one sentence: "strides of 2 positive values expected, [1,0] found".
 Result<void> check_values(const OpContext& context, std::string_view what, const std::vector<int64_t>& values,
                           size_t count, int64_t least);

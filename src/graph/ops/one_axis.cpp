@@ -1,4 +1,4 @@
-// ArgMax ArgMin CumSum: along one axis.
+// ArgMax ArgMin CumSum CumProd: along one axis.
 #include "graph/ops/common.h"
 #include "graph/ops/registry.h"
 
@@ -55,34 +55,50 @@ Result<std::vector<ValueType>> infer_cumulative(const OpContext& context) {
   return same_as_first(context);
 }
 
-/// A scan of running sums from the first element, or the last where reversed; exclusive ones are read one step earlier.
-Result<te::Program> compute_cumulative_sum(const OpContext& context) {
-  const auto written = context.scalar_int(1);
-  if (!written) return context.unsupported("the axis is not known");
-  TRY(const int axis, context.normalize_axis(*written, context.rank(0)));
-  const DataType dtype = context.dtype(0);
-  const Dim& length = context.dim(0, axis);
-  const bool reverse = context.get_int("reverse") != 0, exclusive = context.get_int("exclusive") != 0;
-  const auto step_of = [&](Expr position) { return reverse ? length.expr() - 1 - position : position; };
+/// A scan of running sums or products from the first element, or the last where reversed; exclusive ones are read one
+/// step earlier.
+Compute cumulative(te::BinaryOp op, int neutral) {
+  return [op, neutral](const OpContext& context) -> Result<te::Program> {
+    const auto written = context.scalar_int(1);
+    if (!written) return context.unsupported("the axis is not known");
+    TRY(const int axis, context.normalize_axis(*written, context.rank(0)));
+    const DataType dtype = context.dtype(0);
+    const Dim& length = context.dim(0, axis);
+    const bool reverse = context.get_int("reverse") != 0, exclusive = context.get_int("exclusive") != 0;
+    const auto step_of = [&](Expr position) { return reverse ? length.expr() - 1 - position : position; };
 
-  Shape rest = context.shape(0);
-  rest.erase(rest.begin() + axis);
-  std::vector<Expr> added = te::axes(static_cast<int>(rest.size()));
-  const Expr before = te::load_state(0, dtype, added);
-  added.insert(added.begin() + axis, step_of(te::time_step()));
+    Shape rest = context.shape(0);
+    rest.erase(rest.begin() + axis);
+    std::vector<Expr> added = te::axes(static_cast<int>(rest.size()));
+    const Expr before = te::load_state(0, dtype, added);
+    added.insert(added.begin() + axis, step_of(te::time_step()));
 
-  te::Program program;
-  te::MapReduce step{rest, {}, {}, {before + context.load(0, added)}};
-  const te::StageValue sums = program.scan({length, {{rest, te::literal(0, dtype)}}, {std::move(step)}, {0}});
+    te::Program program;
+    te::MapReduce step{rest, {}, {}, {te::binary(op, before, context.load(0, added))}};
+    const te::StageValue results =
+        program.scan({length, {{rest, te::literal(neutral, dtype)}}, {std::move(step)}, {0}});
 
-  const Expr read = step_of(te::axis(axis)) - te::index(exclusive);
-  std::vector<Expr> place = te::axes(context.rank(0));
-  place.erase(place.begin() + axis);
-  place.insert(place.begin(), read);
-  Expr result = program.load(sums, place);
-  if (exclusive) result = te::select(read < 0, te::literal(0, dtype), result);
-  program.outputs = {program.map(context.shape(0), result)};
-  return program;
+    const Expr read = step_of(te::axis(axis)) - te::index(exclusive);
+    std::vector<Expr> place = te::axes(context.rank(0));
+    place.erase(place.begin() + axis);
+    place.insert(place.begin(), read);
+    Expr result = program.load(results, place);
+    if (exclusive) result = te::select(read < 0, te::literal(neutral, dtype), result);
+    program.outputs = {program.map(context.shape(0), result)};
+    return program;
+  };
+}
+
+OpDef cumulative_row(const char* name, int since, std::vector<Version> versions, te::BinaryOp op, int neutral) {
+  return {.name = name,
+          .since = since,
+          .inputs = {"x", "axis:T2"},
+          .outputs = {"y"},
+          .types = {{"T", kFloats | kIndices | DataType::kUInt32 | DataType::kUInt64}, {"T2", kIndices}},
+          .attributes = {with_default("exclusive", 0), with_default("reverse", 0)},
+          .versions = std::move(versions),
+          .infer = infer_cumulative,
+          .compute = cumulative(op, neutral)};
 }
 
 }  // namespace
@@ -91,16 +107,8 @@ std::vector<OpDef> one_axis() {
   return {
       arg_row("ArgMax", te::argmax),
       arg_row("ArgMin", te::argmin),
-
-      {.name = "CumSum",
-       .since = 14,
-       .inputs = {"x", "axis:T2"},
-       .outputs = {"y"},
-       .types = {{"T", kFloats | kIndices | DataType::kUInt32 | DataType::kUInt64}, {"T2", kIndices}},
-       .attributes = {with_default("exclusive", 0), with_default("reverse", 0)},
-       .versions = {{11}},
-       .infer = infer_cumulative,
-       .compute = compute_cumulative_sum},
+      cumulative_row("CumSum", 14, {{11}}, te::BinaryOp::kAdd, 0),
+      cumulative_row("CumProd", 26, {}, te::BinaryOp::kMul, 1),
   };
 }
 

@@ -45,6 +45,8 @@ struct Registry {
                                 ops::spectral,
                                 ops::resampling,
                                 ops::recurrent,
+                                ops::attention,
+                                ops::loss,
                                 ops::quantization,
                                 ops::selection,
                                 ops::control_flow})

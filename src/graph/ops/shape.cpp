@@ -157,14 +157,6 @@ Result<te::Program> constant_compute(const OpContext& context) {
 
 // EyeLike
 
-Result<DataType> type_attribute(const OpContext& context, std::string_view attribute) {
-  const int64_t code = context.get_int(attribute);
-  if (!is_known_data_type(code)) return context.invalid("a data type as {} expected, {} found", attribute, code);
-  const auto dtype = static_cast<DataType>(code);
-  if (!is_computable(dtype)) return context.unsupported("{} {}", attribute, name(dtype));
-  return dtype;
-}
-
 Result<DataType> eye_type(const OpContext& context) {
   if (context.rank(0) != 2) return context.invalid("input of rank 2 expected, shape {} found", text(context.shape(0)));
   return context.has_attribute("dtype") ? type_attribute(context, "dtype") : context.dtype(0);

@@ -1,9 +1,10 @@
-// Sigmoid Tanh HardSigmoid HardSwish Softplus Softsign Mish Gelu Swish: activations that saturate, and gates made of
-// them.
+// Sigmoid Tanh HardSigmoid HardSwish Softplus Softsign Mish Gelu Swish SwiGLU: activations that saturate, and gates
+// made of them.
 #include <cmath>
 #include <numbers>
 
 #include "graph/ops/common.h"
+#include "graph/ops/operand.h"
 #include "graph/ops/pattern.h"
 #include "graph/ops/registry.h"
 
@@ -95,6 +96,33 @@ std::optional<Node> recognize_swish(const Graph& graph, NodeId root) {
   const auto alpha = scaled ? pattern.scalar(scaled->inputs[1]) : std::nullopt;
   if (!alpha || scaled->inputs[0] != x) return std::nullopt;
   return pattern.make("Swish", {x}, {{"alpha", static_cast<float>(*alpha)}});
+}
+
+// SwiGLU: Swish(a) b
+
+Result<std::vector<ValueType>> infer_swiglu(const OpContext& context) {
+  TRY_VOID(expect_shape(context, 1, context.shape(0)));
+  return same_as_first(context);
+}
+
+Result<te::Program> compute_swiglu(const OpContext& context) {
+  const double alpha = context.get_float("alpha");
+  return pointwise([alpha](Expr a, Expr b) { return a * sigmoid_of(a * Number(alpha)) * b; })(context);
+}
+
+Result<void> expand_swiglu(NodeForm& form) {
+  TRY(const auto alpha, form.take_float("alpha"));
+  TRY(const ValueId gated, form.emit("Swish", {form.input(0)}, {{"alpha", alpha.value_or(1)}}));
+  return form.emit_as(0, "Mul", {gated, form.input(1)});
+}
+
+std::optional<Node> recognize_swiglu(const Graph& graph, NodeId root) {
+  const Pattern pattern(graph);
+  const Node* product = pattern.node(root, "Mul");
+  for (int side = 0; product && side < 2; ++side)
+    if (const Node* swish = pattern.producer(product->inputs[side], "Swish"))
+      return pattern.make("SwiGLU", {swish->inputs[0], product->inputs[1 - side]}, swish->attributes);
+  return std::nullopt;
 }
 
 // Gelu: x/2 (1 + erf(x/√2)), or with the error function approximated by tanh(√(2/π) (x + 0.044715 x³)).
@@ -276,6 +304,17 @@ std::vector<OpDef> sigmoid() {
        .expand = expand_swish,
        .recognize = recognize_swish,
        .axioms = {{"Swish(a) = Mul(a,Sigmoid(a))", "equal", FloatClass::kReassociated}}},
+
+      {.name = "SwiGLU",
+       .since = 28,
+       .inputs = {"A", "B"},
+       .outputs = {"Y"},
+       .types = {{"T", kFloats}},
+       .attributes = {with_default("alpha", 1.0)},
+       .infer = infer_swiglu,
+       .compute = compute_swiglu,
+       .expand = expand_swiglu,
+       .recognize = recognize_swiglu},
   };
 }
 

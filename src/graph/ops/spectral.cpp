@@ -1,5 +1,5 @@
 // DFT STFT: discrete Fourier transforms, whole and of windows that slide over a signal. A last axis of extent 1 or 2
-// holds real numbers, or real and imaginary parts.
+// holds real numbers, or real and imaginary parts. MelWeightMatrix: what spectra of sounds are multiplied with.
 #include <numbers>
 
 #include "graph/infer.h"
@@ -13,10 +13,12 @@ namespace {
 
 using te::Expr;
 
-/// Σ over n < length of x[n] e^(-2πi kn/length), for every k < outputs.
+/// Σ over n < terms of x[n] e^(-2πi kn/length), for every k < outputs; the inverse one has e^(2πi kn/length) / length.
 struct Transform {
-  Dim length, outputs;
-  Dim in_parts;
+  Dim length, terms, outputs;
+  Dim in_parts, out_parts = 2;
+  bool inverse = false;
+  bool mirrored = false;  ///< of the terms only half are given, those behind it are their conjugates
 };
 
 /// cos(2π turn / (4 quarter)) for integers 0 <= turn < 4 quarter, to all digits of a double: the angle comes into
@@ -36,10 +38,18 @@ te::StageValue basis(te::Program& program, const Transform& transform, DataType 
   const Expr k = te::axis(0), n = te::axis(1), p = te::axis(2), c = te::axis(3);
   const Expr length = transform.length.expr(), turns = 4 * length;
   // sin(a) is cos(a - π/2), and -sin(a) is cos(a + π/2).
-  const Expr shift = te::select(te::equal(p, c), te::index(0), te::select(te::equal(c, 0), 3 * length, length));
+  const Expr sine = transform.inverse ? length : 3 * length, minus_sine = transform.inverse ? 3 * length : length;
+  const Expr shift = te::select(te::equal(p, c), te::index(0), te::select(te::equal(c, 0), sine, minus_sine));
   const Expr turn = te::floor_mod(4 * (k * n) + shift, turns);
-  return program.map({transform.outputs, transform.length, transform.in_parts, 2},
-                     te::cast(dtype, cosine(turn, length)));
+  Expr factor = cosine(turn, length);
+  if (transform.inverse) {
+    Expr count = te::index(1);
+    // All but the first term, and the middle one where there is one, stand for two.
+    if (transform.mirrored) count = te::select(te::equal(n, 0) || te::equal(2 * n, length), te::index(1), te::index(2));
+    factor = factor * te::cast(DataType::kFloat64, count) / te::cast(DataType::kFloat64, length);
+  }
+  return program.map({transform.outputs, transform.terms, transform.in_parts, transform.out_parts},
+                     te::cast(dtype, factor));
 }
 
 Result<Dim> scalar_dim(const OpContext& context, int i, const Dim& unknown) {
@@ -77,7 +87,6 @@ Result<std::optional<Dft>> dft_of(const OpContext& context) {
   const Shape& in = context.shape(0);
   const auto rank = static_cast<int64_t>(in.size());
   if (rank < 2) return context.invalid("an input of rank 2 or more expected, {} found", text(in));
-  if (context.get_int("inverse") != 0) return context.unsupported("an inverse transform");
   int64_t axis = -2;
   if (context.has_input(kAxis)) {
     TRY_VOID(expect_scalar(context, kAxis));
@@ -92,17 +101,21 @@ Result<std::optional<Dft>> dft_of(const OpContext& context) {
   Transform& transform = dft.transform;
   TRY(transform.in_parts, parts(context));
   const bool onesided = context.get_int("onesided") != 0;
-  if (onesided && transform.in_parts.is(2))
+  transform.inverse = context.get_int("inverse") != 0;
+  transform.mirrored = onesided && transform.inverse;
+  if (onesided && !transform.inverse && transform.in_parts.is(2))
     return context.invalid("a real input expected where onesided is 1, {} found", text(in));
-  transform.length = in[dft.axis];
+  transform.length = transform.mirrored ? 2 * (in[dft.axis] - 1) : in[dft.axis];
   if (context.has_input(kLength)) {
     TRY(transform.length, scalar_dim(context, kLength, context.fresh(0, dft.axis)));
   }
   if (transform.length.is(0)) return context.invalid("a signal of at least one element expected, {} found", text(in));
-  transform.outputs = onesided ? half_spectrum(transform.length) : transform.length;
+  transform.terms = transform.mirrored ? half_spectrum(transform.length) : transform.length;
+  transform.outputs = onesided && !transform.inverse ? half_spectrum(transform.length) : transform.length;
+  if (transform.mirrored) transform.out_parts = 1;
   dft.out = in;
   dft.out[dft.axis] = transform.outputs;
-  dft.out.back() = 2;
+  dft.out.back() = transform.out_parts;
   return std::optional(std::move(dft));
 }
 
@@ -111,7 +124,7 @@ Result<std::vector<ValueType>> infer_dft(const OpContext& context) {
   if (dft) return one(context.dtype(0), std::move(dft->out));
   Shape out;
   for (int k = 0; k + 1 < context.rank(0); ++k) out.push_back(context.fresh(0, k));
-  out.push_back(2);
+  out.push_back(context.get_int("inverse") != 0 && context.get_int("onesided") != 0 ? 1 : 2);
   return one(context.dtype(0), std::move(out));
 }
 
@@ -131,9 +144,9 @@ Result<te::Program> compute_dft(const OpContext& context) {
   Expr term = te::cast(wide, context.load(0, index));
   // A longer transform goes on with zeros.
   const Dim& extent = context.dim(0, dft->axis);
-  if (transform.length != extent) term = te::select(n < extent.expr(), term, te::literal(0, wide));
+  if (transform.terms != extent) term = te::select(n < extent.expr(), term, te::literal(0, wide));
   term = term * program.load(table, {te::axis(dft->axis), n, p, te::axis(rank - 1)});
-  const te::StageValue sum = sum_over(program, dft->out, {transform.length, transform.in_parts}, std::move(term));
+  const te::StageValue sum = sum_over(program, dft->out, {transform.terms, transform.in_parts}, std::move(term));
   program.outputs = {dtype == wide ? sum : program.map(dft->out, te::cast(dtype, program.load(sum, te::axes(rank))))};
   return program;
 }
@@ -191,6 +204,7 @@ Result<Stft> stft_of(const OpContext& context) {
       return context.invalid("a window of {} elements expected, {} found", frame.text(), transform.length.text());
     if (!context.has_input(kWindow) || frame.is_constant()) transform.length = frame;
   }
+  transform.terms = transform.length;
   transform.outputs = onesided ? half_spectrum(transform.length) : transform.length;
   TRY(stft.step, scalar_dim(context, kStep, context.fresh(0, 3)));
   const Dim frames = context.dims(kStep) && stft.step.is_constant()
@@ -226,6 +240,49 @@ Result<te::Program> compute_stft(const OpContext& context) {
   return program;
 }
 
+// MelWeightMatrix: triangles over the bins of a spectrum, evenly spaced where pitch is heard (O'Shaughnessy 1987).
+
+constexpr int kBands = 0, kDftLength = 1, kSampleRate = 2, kLowest = 3, kHighest = 4;
+
+Result<std::vector<ValueType>> infer_mel(const OpContext& context) {
+  TRY(const DataType dtype, type_attribute(context, "output_datatype"));
+  for (const int i : {kSampleRate, kLowest, kHighest}) TRY_VOID(expect_scalar(context, i));
+  TRY(Dim bands, scalar_dim(context, kBands, context.fresh(0, 1)));
+  TRY(const Dim length, scalar_dim(context, kDftLength, Dim()));
+  return one(dtype, {context.dims(kDftLength) ? half_spectrum(length) : context.fresh(0, 0), std::move(bands)});
+}
+
+Result<te::Program> compute_mel(const OpContext& context) {
+  constexpr DataType kReal = DataType::kFloat64;
+  TRY(const auto types, infer_mel(context));
+  if (!context.dims(kBands) || !context.dims(kDftLength))
+    return context.unsupported("known numbers of bands and of the transform's points expected");
+  const Shape& shape = *types[0].shape;
+  const auto mel_of = [&](int i) {
+    return te::log(te::cast(kReal, load_scalar(context, i)) / 700 + 1) * (2595 / std::numbers::ln10);
+  };
+  const Expr rate = te::cast(kReal, load_scalar(context, kSampleRate));
+  const Expr points = te::cast(kReal, ((*context.dims(kDftLength))[0] + 1).expr());
+  te::Program program;
+  // The bins at which triangles begin, are highest and end: neighbours share them.
+  const Dim edges = shape[1] + 2;
+  const Expr lowest = mel_of(kLowest);
+  const Expr step = (mel_of(kHighest) - lowest) / te::cast(kReal, edges.expr());
+  const Expr mel = te::cast(kReal, te::axis(0)) * step + lowest;
+  const Expr hertz = (te::exp(mel * (std::numbers::ln10 / 2595)) - 1) * 700;
+  const te::StageValue bins =
+      program.map({edges}, te::cast(DataType::kInt64, te::unary(te::UnaryOp::kFloor, points * hertz / rate)));
+  const auto bin = [&](int after) { return program.load(bins, {te::axis(1) + after}); };
+  const auto ratio = [](const Expr& a, const Expr& b) { return te::cast(kReal, a) / te::cast(kReal, b); };
+  const Expr at = te::axis(0), low = bin(0), centre = bin(1), high = bin(2);
+  const Expr zero = te::literal(0, kReal), one = te::literal(1, kReal);
+  const Expr rising = te::select(te::equal(low, centre), te::select(te::equal(at, centre), one, zero),
+                                 te::select(low <= at && at <= centre, ratio(at - low, centre - low), zero));
+  const Expr weight = te::select(centre <= at && at < high, ratio(high - at, high - centre), rising);
+  program.outputs = {program.map(shape, te::cast(types[0].dtype, weight))};
+  return program;
+}
+
 }  // namespace
 
 std::vector<OpDef> spectral() {
@@ -248,6 +305,14 @@ std::vector<OpDef> spectral() {
        .attributes = {with_default("onesided", 1)},
        .infer = infer_stft,
        .compute = compute_stft},
+      {.name = "MelWeightMatrix",
+       .since = 17,
+       .inputs = {"num_mel_bins:T1", "dft_length:T1", "sample_rate:T1", "lower_edge_hertz:T2", "upper_edge_hertz:T2"},
+       .outputs = {"output:T3"},
+       .types = {{"T1", kIndices}, {"T2", kFloats}, {"T3", kNumeric}},
+       .attributes = {with_default("output_datatype", 1)},
+       .infer = infer_mel,
+       .compute = compute_mel},
   };
 }
 

@@ -1,0 +1,577 @@
+// Attention RotaryEmbedding TensorScatter LinearAttention CausalConvWithState: what language models decode with.
+#include <cmath>
+#include <limits>
+
+#include "graph/ops/common.h"
+#include "graph/ops/indexing.h"
+#include "graph/ops/operand.h"
+#include "graph/ops/registry.h"
+
+namespace isomer::ops {
+namespace {
+
+using te::Expr;
+
+/// Input i of rank 4 is [batch, heads, sequence, size]; of rank 3 the heads lie in the last axis.
+struct Heads {
+  Dim batch, heads, sequence, size;
+};
+
+Result<Heads> heads_of(const OpContext& context, int i, std::string_view attribute) {
+  const Shape& shape = context.shape(i);
+  if (shape.size() == 4) return Heads{shape[0], shape[1], shape[2], shape[3]};
+  if (shape.size() != 3)
+    return context.invalid("{} of rank 3 or 4 expected, {} found", context.op().inputs[i].name, text(shape));
+  if (!context.has_attribute(attribute)) return context.invalid("{} expected, none found", attribute);
+  const int64_t heads = context.get_int(attribute);
+  if (heads < 1 || (shape[2].is_constant() && shape[2].value() % heads != 0))
+    return context.invalid("{} that divides {} expected, {} found", attribute, shape[2].text(), heads);
+  return Heads{shape[0], heads, shape[1], floor_div(shape[2], heads)};
+}
+
+/// Element `size` of head `head` at `place` of input i.
+Expr load_head(const OpContext& context, int i, const Heads& heads, const Expr& batch, const Expr& head,
+               const Expr& place, const Expr& size) {
+  if (context.rank(i) == 4) return context.load(i, {batch, head, place, size});
+  return context.load(i, {batch, place, head * heads.size.expr() + size});
+}
+
+/// Which of the heads of keys and values a head of the queries reads: neighbours share one.
+Expr shared_head(const Expr& head, const Heads& queries, const Heads& keys) {
+  return queries.heads == keys.heads ? head : te::floor_div(head, floor_div(queries.heads, keys.heads).expr());
+}
+
+Result<void> expect_shared(const OpContext& context, const Dim& queries, const Dim& keys) {
+  if (!queries.is_constant() || !keys.is_constant() || queries == keys) return {};
+  if (keys.value() > 0 && queries.value() % keys.value() == 0) return {};
+  return context.invalid("a multiple of {} heads of keys expected, {} heads of queries found", keys.text(),
+                         queries.text());
+}
+
+// Attention: Softmax(scale Q Kᵀ + bias) V.
+
+constexpr int kQ = 0, kK = 1, kV = 2, kMask = 3, kPastKey = 4, kPastValue = 5, kLengths = 6;
+constexpr int kY = 0, kPresentKey = 1, kPresentValue = 2, kScores = 3;
+
+struct Attention {
+  Heads q, k, v;
+  Dim past = 0;  ///< keys that come before those of K
+  Dim total;     ///< past and K's
+  DataType softmax;
+  int64_t left, right;  ///< how far a query looks before and behind its own place; -1: to the ends
+  bool causal;
+
+  Shape scores() const { return {q.batch, q.heads, q.sequence, total}; }
+  Shape rows() const { return {q.batch, q.heads, q.sequence}; }
+};
+
+Result<Attention> attention_of(const OpContext& context) {
+  Attention result;
+  TRY(result.q, heads_of(context, kQ, "q_num_heads"));
+  TRY(result.k, heads_of(context, kK, "kv_num_heads"));
+  TRY(result.v, heads_of(context, kV, "kv_num_heads"));
+  const bool fits = agreed(result.q.batch, result.k.batch) && agreed(result.q.batch, result.v.batch) &&
+                    agreed(result.k.heads, result.v.heads) && agreed(result.k.sequence, result.v.sequence) &&
+                    agreed(result.q.size, result.k.size) && context.rank(kQ) == context.rank(kK) &&
+                    context.rank(kQ) == context.rank(kV);
+  if (!fits)
+    return context.invalid("Q, K and V that fit together expected, {}, {} and {} found", text(context.shape(kQ)),
+                           text(context.shape(kK)), text(context.shape(kV)));
+  TRY_VOID(expect_shared(context, result.q.heads, result.k.heads));
+  if (context.has_input(kPastKey) != context.has_input(kPastValue))
+    return context.invalid("past_key and past_value together expected, one of them found");
+  if (context.has_input(kPastKey)) {
+    if (context.rank(kPastKey) != 4)
+      return context.invalid("past_key of rank 4 expected, {} found", text(context.shape(kPastKey)));
+    result.past = context.dim(kPastKey, 2);
+    TRY_VOID(expect_shape(context, kPastKey, {result.k.batch, result.k.heads, result.past, result.k.size}));
+    TRY_VOID(expect_shape(context, kPastValue, {result.v.batch, result.v.heads, result.past, result.v.size}));
+    if (context.has_input(kLengths)) return context.invalid("nonpad_kv_seqlen or past_key expected, both found");
+  }
+  TRY_VOID(expect_shape(context, kLengths, {result.q.batch}));
+  result.total = result.past + result.k.sequence;
+  if (context.has_input(kMask)) {
+    const Shape& mask = context.shape(kMask);
+    const Shape scores = result.scores();
+    bool broadcasts = !mask.empty() && mask.size() <= 4;
+    for (size_t k = 0; broadcasts && k + 1 < mask.size(); ++k)
+      broadcasts = mask[k].is(1) || agreed(mask[k], scores[4 - mask.size() + k]);
+    if (!broadcasts)
+      return context.invalid("attn_mask that broadcasts to {} expected, {} found", text(scores), text(mask));
+  }
+  for (const std::string_view side : {"left_window_size", "right_window_size"})
+    if (context.get_int(side) < -1)
+      return context.invalid("{} of at least -1 expected, {} found", side, context.get_int(side));
+  result.left = context.get_int("left_window_size");
+  result.right = context.get_int("right_window_size");
+  result.causal = context.get_int("is_causal") != 0;
+  result.softmax = context.dtype(kQ);
+  if (context.has_attribute("softmax_precision")) {
+    TRY(result.softmax, type_attribute(context, "softmax_precision"));
+    if (!is_float(result.softmax))
+      return context.invalid("softmax_precision of a float type expected, {} found",
+                             context.get_int("softmax_precision"));
+  }
+  if (const int64_t mode = context.get_int("qk_matmul_output_mode"); mode < 0 || mode > 3)
+    return context.invalid("qk_matmul_output_mode in [0, 3] expected, {} found", mode);
+  if (!(context.get_float("softcap") >= 0))
+    return context.invalid("softcap of at least 0 expected, {} found", context.get_float("softcap"));
+  return result;
+}
+
+Result<std::vector<ValueType>> infer_attention(const OpContext& context) {
+  TRY(const Attention a, attention_of(context));
+  const DataType dtype = context.dtype(kQ);
+  const Shape y = context.rank(kQ) == 4 ? Shape{a.q.batch, a.q.heads, a.q.sequence, a.v.size}
+                                        : Shape{a.q.batch, a.q.sequence, a.q.heads * a.v.size};
+  return std::vector{ValueType::tensor(dtype, y), ValueType::tensor(dtype, {a.k.batch, a.k.heads, a.total, a.k.size}),
+                     ValueType::tensor(context.dtype(kV), {a.v.batch, a.v.heads, a.total, a.v.size}),
+                     ValueType::tensor(dtype, a.scores())};
+}
+
+/// Element (axis(0), head, key, size) of the keys or values, what is past before what is new.
+Expr load_cached(const OpContext& context, int i, int past_input, const Attention& a, const Heads& heads,
+                 const Expr& head, const Expr& key, const Expr& size) {
+  const Expr past = a.past.expr();
+  const Expr fresh = load_head(context, i, heads, te::axis(0), head, key - past, size);
+  if (!context.has_input(past_input)) return fresh;
+  return te::select(key < past, context.load(past_input, {te::axis(0), head, key, size}), fresh);
+}
+
+/// What is added to the scores at (batch, head, query, key): 0 or -inf by the places of query and key, and the mask.
+/// Empty where nothing is.
+Expr attention_bias(const OpContext& context, const Attention& a, const Expr& batch, const Expr& head,
+                    const Expr& query, const Expr& key) {
+  const DataType dtype = context.dtype(kQ);
+  const Expr none = te::literal(0, dtype), hidden = te::literal(-std::numeric_limits<double>::infinity(), dtype);
+  Expr sees;
+  const auto demand = [&](Expr condition) { sees = sees ? sees && condition : condition; };
+  const bool ends = context.has_input(kLengths);
+  const Expr length = ends ? context.load(kLengths, {batch}) : Expr();
+  const Expr place = query + (ends ? length - a.q.sequence.expr() : a.past.expr());
+  if (a.causal) demand(key <= place);
+  if (a.left >= 0) demand(place <= key + a.left);
+  if (a.right >= 0) demand(key <= place + a.right);
+  if (ends) demand(key < length);
+  Expr bias;
+  if (context.has_input(kMask)) {
+    const Shape& mask = context.shape(kMask);
+    const Shape scores = a.scores();
+    const std::vector<Expr> place_of = {batch, head, query, key};
+    std::vector<Expr> at;
+    for (size_t k = 4 - mask.size(); k + 1 < 4; ++k)
+      at.push_back(broadcast_position(mask[k + mask.size() - 4], scores[k], place_of[k]));
+    at.push_back(key);
+    const Expr element = context.load(kMask, at);
+    bias = element.dtype() == DataType::kBool ? te::select(element, none, hidden) : te::cast(dtype, element);
+    // A mask may end before the keys do.
+    if (mask.back() != a.total) bias = te::select(key < mask.back().expr(), bias, hidden);
+  }
+  if (!sees) return bias;
+  const Expr by_place = te::select(sees, none, hidden);
+  return bias ? bias + by_place : by_place;
+}
+
+/// What the products of queries and keys are multiplied with.
+Expr scale_of(const OpContext& context, const Dim& size, DataType dtype) {
+  if (context.has_attribute("scale")) return te::literal(context.get_float("scale"), dtype);
+  if (size.is_constant()) return te::literal(1 / std::sqrt(static_cast<double>(size.value())), dtype);
+  return te::literal(1, dtype) / te::sqrt(te::cast(dtype, size.expr()));
+}
+
+Result<te::Program> compute_attention(const OpContext& context) {
+  TRY(const Attention a, attention_of(context));
+  const DataType dtype = context.dtype(kQ), wide = accumulator(dtype);
+  te::Program program;
+  program.outputs.resize(4);
+  const Expr b = te::axis(0), h = te::axis(1), i = te::axis(2), last = te::axis(3), r = te::reduce_axis(0);
+  const auto present = [&](int input, int past_input, const Heads& heads, int output) {
+    if (context.wants_output(output))
+      program.outputs[output] = program.map({heads.batch, heads.heads, a.total, heads.size},
+                                            load_cached(context, input, past_input, a, heads, h, i, last));
+  };
+  present(kK, kPastKey, a.k, kPresentKey);
+  present(kV, kPastValue, a.v, kPresentValue);
+
+  // The scale comes after the sum, which is kept in a type wide enough for it.
+  const Expr query = load_head(context, kQ, a.q, b, h, i, r);
+  const Expr key = load_cached(context, kK, kPastKey, a, a.k, shared_head(h, a.q, a.k), last, r);
+  const te::StageValue sums = sum_over(program, a.scores(), {a.q.size}, te::cast(wide, query) * te::cast(wide, key));
+  const auto keep = [&](te::StageValue value, int mode) {
+    if (!context.wants_output(kScores) || context.get_int("qk_matmul_output_mode") != mode) return;
+    program.outputs[kScores] = program.dtype(value) == dtype
+                                   ? value
+                                   : program.map(a.scores(), te::cast(dtype, program.load(value, te::axes(4))));
+  };
+  te::StageValue scores =
+      program.map(a.scores(), te::cast(dtype, program.load(sums, te::axes(4)) * scale_of(context, a.q.size, wide)));
+  keep(scores, 0);
+  if (const double cap = context.get_float("softcap"); cap > 0)
+    scores = program.map(a.scores(), te::tanh(program.load(scores, te::axes(4)) / te::Number(cap)) * te::Number(cap));
+  keep(scores, 1);
+  const Expr bias = attention_bias(context, a, b, h, i, last);
+  if (bias) scores = program.map(a.scores(), program.load(scores, te::axes(4)) + bias);
+  keep(scores, 2);
+
+  const auto score_of = [&](const Expr& at) { return te::cast(a.softmax, program.load(scores, {b, h, i, at})); };
+  const te::StageValue greatest = program.reduce(a.rows(), {a.total}, te::maximum(a.softmax), score_of(r));
+  const te::StageValue powers = program.map(a.scores(), te::exp(score_of(last) - program.load(greatest, te::axes(3))));
+  const te::StageValue total = sum_over(program, a.rows(), {a.total}, program.load(powers, {b, h, i, r}));
+  Expr share = program.load(powers, te::axes(4)) * (te::literal(1, a.softmax) / program.load(total, te::axes(3)));
+  if (bias) {
+    // A query that sees no key gets nothing.
+    const Expr hidden = te::literal(-std::numeric_limits<double>::infinity(), dtype);
+    const te::StageValue seen =
+        program.reduce(a.rows(), {a.total}, te::maximum(dtype), attention_bias(context, a, b, h, i, r));
+    share = te::select(te::equal(program.load(seen, te::axes(3)), hidden), te::literal(0, a.softmax), share);
+  }
+  const te::StageValue shares = program.map(a.scores(), te::cast(dtype, share));
+  keep(shares, 3);
+
+  const Expr value = load_cached(context, kV, kPastValue, a, a.v, shared_head(h, a.q, a.v), r, last);
+  const te::StageValue y = sum_over(program, {a.q.batch, a.q.heads, a.q.sequence, a.v.size}, {a.total},
+                                    te::cast(wide, program.load(shares, {b, h, i, r})) * te::cast(wide, value));
+  if (context.rank(kQ) == 4) {
+    program.outputs[kY] =
+        program.dtype(y) == dtype ? y : program.map(program.shape(y), te::cast(dtype, program.load(y, te::axes(4))));
+    return program;
+  }
+  const Expr width = a.v.size.expr();
+  program.outputs[kY] = program.map({a.q.batch, a.q.sequence, a.q.heads * a.v.size},
+                                    te::cast(dtype, program.load(y, {b, te::floor_div(te::axis(2), width), te::axis(1),
+                                                                     te::floor_mod(te::axis(2), width)})));
+  return program;
+}
+
+// RotaryEmbedding: pairs of elements are turned by angles whose sines and cosines are given (RoFormer, Su et al. 2021).
+
+struct Rotary {
+  Heads x;
+  Dim turned;  ///< how many elements of a head, from the first on
+  bool has_positions;
+};
+
+Result<Rotary> rotary_of(const OpContext& context) {
+  Rotary result;
+  TRY(result.x, heads_of(context, 0, "num_heads"));
+  const int64_t written = context.get_int("rotary_embedding_dim");
+  result.turned = written == 0 ? result.x.size : Dim(written);
+  if (written < 0 || (result.turned.is_constant() && result.turned.value() % 2 != 0) ||
+      (result.turned.is_constant() && result.x.size.is_constant() && result.turned.value() > result.x.size.value()))
+    return context.invalid("an even rotary_embedding_dim of at most {} expected, {} found", result.x.size.text(),
+                           result.turned.text());
+  result.has_positions = context.has_input(3);
+  const Dim half = floor_div(result.turned, 2);
+  for (const int cache : {1, 2}) {
+    if (!result.has_positions) {
+      TRY_VOID(expect_shape(context, cache, {result.x.batch, result.x.sequence, half}));
+    } else if (context.rank(cache) != 2) {
+      return context.invalid("{} of rank 2 expected, {} found", context.op().inputs[cache].name,
+                             text(context.shape(cache)));
+    } else {
+      TRY_VOID(expect_shape(context, cache, {context.dim(1, 0), half}));
+    }
+  }
+  TRY_VOID(expect_shape(context, 3, {result.x.batch, result.x.sequence}));
+  return result;
+}
+
+Result<std::vector<ValueType>> infer_rotary(const OpContext& context) {
+  TRY_VOID(rotary_of(context));
+  return same_as_first(context);
+}
+
+Result<te::Program> compute_rotary(const OpContext& context) {
+  TRY(const Rotary rotary, rotary_of(context));
+  const bool flat = context.rank(0) == 3, interleaved = context.get_int("interleaved") != 0;
+  const Expr width = rotary.x.size.expr(), half = floor_div(rotary.turned, 2).expr();
+  const Expr batch = te::axis(0), place = te::axis(flat ? 1 : 2);
+  const Expr head = flat ? te::floor_div(te::axis(2), width) : te::axis(1);
+  const Expr element = flat ? te::floor_mod(te::axis(2), width) : te::axis(3);
+  const auto x = [&](const Expr& at) { return load_head(context, 0, rotary.x, batch, head, place, at); };
+  // The pair that an element belongs to, and whether it is the first of it.
+  const Expr pair = interleaved ? te::floor_div(element, te::index(2)) : te::floor_mod(element, half);
+  const Expr is_first = interleaved ? te::equal(te::floor_mod(element, te::index(2)), 0) : element < half;
+  const Expr apart = interleaved ? te::index(1) : half;
+  const auto cached = [&](int cache) {
+    if (!rotary.has_positions) return context.load(cache, {batch, place, pair});
+    return context.load(cache, {wrapped(context.load(3, {batch, place}), context.dim(cache, 0)), pair});
+  };
+  const Expr turned = te::select(is_first, cached(1) * x(element) - cached(2) * x(element + apart),
+                                 cached(2) * x(element - apart) + cached(1) * x(element));
+  const bool whole = rotary.turned == rotary.x.size;
+  return single_map(context.shape(0), whole ? turned : te::select(element < rotary.turned.expr(), turned, x(element)));
+}
+
+// TensorScatter: an update written into a cache, from the place of its batch on; circular ones go on at the start.
+
+Result<int> scatter_axis(const OpContext& context) {
+  TRY(const int axis, context.normalize_axis(context.get_int("axis"), context.rank(0)));
+  if (axis == 0) return context.invalid("an axis behind the first expected, {} found", context.get_int("axis"));
+  if (const std::string& mode = context.get_string("mode"); mode != "linear" && mode != "circular")
+    return context.invalid("mode linear or circular expected, '{}' found", mode);
+  Shape update = context.shape(0);
+  if (context.rank(1) != context.rank(0))
+    return context.invalid("an update of rank {} expected, {} found", context.rank(0), text(context.shape(1)));
+  update[axis] = context.dim(1, axis);
+  TRY_VOID(expect_shape(context, 1, update));
+  TRY_VOID(expect_shape(context, 2, {context.dim(0, 0)}));
+  const Dim &room = context.dim(0, axis), &length = context.dim(1, axis);
+  if (room.is_constant() && length.is_constant() && length.value() > room.value())
+    return context.invalid("an update of at most {} places expected, {} found", room.text(), length.text());
+  return axis;
+}
+
+Result<std::vector<ValueType>> infer_scatter(const OpContext& context) {
+  TRY_VOID(scatter_axis(context));
+  return same_as_first(context);
+}
+
+Result<te::Program> compute_scatter(const OpContext& context) {
+  TRY(const int axis, scatter_axis(context));
+  const Expr first = context.has_input(2) ? context.load(2, {te::axis(0)}) : te::index(0);
+  Expr place = te::axis(axis) - first;
+  if (context.get_string("mode") == "circular") place = te::floor_mod(place, context.dim(0, axis).expr());
+  std::vector<Expr> at = te::axes(context.rank(0));
+  const Expr before = context.load(0, at);
+  at[axis] = place;
+  const Expr is_written = te::index(0) <= place && place < context.dim(1, axis).expr();
+  return single_map(context.shape(0), te::select(is_written, context.load(1, at), before));
+}
+
+// LinearAttention: a state of keys by values that decays and learns with each step (Gated DeltaNet, Yang et al. 2024).
+
+constexpr int kState = 3, kDecay = 4, kBeta = 5;
+
+struct Linear {
+  Heads q, k, v;
+  DataType state;
+  bool decays, corrects;
+};
+
+Result<Linear> linear_of(const OpContext& context) {
+  for (int i = 0; i < 3; ++i)
+    if (context.rank(i) != 3)
+      return context.invalid("{} of rank 3 expected, {} found", context.op().inputs[i].name, text(context.shape(i)));
+  Linear result;
+  TRY(result.q, heads_of(context, 0, "q_num_heads"));
+  TRY(result.k, heads_of(context, 1, "kv_num_heads"));
+  TRY(result.v, heads_of(context, 2, "kv_num_heads"));
+  TRY_VOID(expect_shared(context, result.q.heads, result.k.heads));
+  const bool fits = agreed(result.q.batch, result.k.batch) && agreed(result.q.batch, result.v.batch) &&
+                    agreed(result.q.sequence, result.k.sequence) && agreed(result.q.sequence, result.v.sequence) &&
+                    agreed(result.q.size, result.k.size);
+  if (!fits)
+    return context.invalid("query, key and value that fit together expected, {}, {} and {} found",
+                           text(context.shape(0)), text(context.shape(1)), text(context.shape(2)));
+  const std::string& rule = context.get_string("update_rule");
+  if (rule != "linear" && rule != "gated" && rule != "delta" && rule != "gated_delta")
+    return context.invalid("update_rule linear, gated, delta or gated_delta expected, '{}' found", rule);
+  result.decays = rule == "gated" || rule == "gated_delta";
+  result.corrects = rule == "delta" || rule == "gated_delta";
+  if (context.has_input(kDecay) != result.decays)
+    return context.invalid("{} decay for update_rule {} expected, {} found", result.decays ? "a" : "no", rule,
+                           result.decays ? "none" : "one");
+  if (context.has_input(kBeta) != result.corrects)
+    return context.invalid("{} beta for update_rule {} expected, {} found", result.corrects ? "a" : "no", rule,
+                           result.corrects ? "none" : "one");
+  TRY_VOID(expect_shape(context, kState, {result.q.batch, result.k.heads, result.k.size, result.v.size}));
+  for (const int gate : {kDecay, kBeta}) {
+    if (!context.has_input(gate)) continue;
+    const Dim other = gate == kDecay ? result.k.heads * result.k.size : Dim(1);
+    if (context.rank(gate) != 3 ||
+        !(agreed(context.dim(gate, 2), result.k.heads) || agreed(context.dim(gate, 2), other)))
+      return context.invalid("{} of {} or {} elements a step expected, {} found", context.op().inputs[gate].name,
+                             result.k.heads.text(), other.text(), text(context.shape(gate)));
+    TRY_VOID(expect_shape(context, gate, {result.q.batch, result.q.sequence, context.dim(gate, 2)}));
+  }
+  result.state = context.has_input(kState) ? context.dtype(kState) : context.dtype(0);
+  return result;
+}
+
+Result<std::vector<ValueType>> infer_linear(const OpContext& context) {
+  TRY(const Linear linear, linear_of(context));
+  return std::vector{
+      ValueType::tensor(context.dtype(0), {linear.q.batch, linear.q.sequence, linear.q.heads * linear.v.size}),
+      ValueType::tensor(linear.state, {linear.q.batch, linear.k.heads, linear.k.size, linear.v.size})};
+}
+
+Result<te::Program> compute_linear(const OpContext& context) {
+  TRY(const Linear linear, linear_of(context));
+  constexpr DataType kWide = DataType::kFloat32;
+  const Expr b = te::axis(0), h = te::axis(1), t = te::time_step(), r = te::reduce_axis(0);
+  const auto element = [&](int input, const Heads& heads, const Expr& head, const Expr& at) {
+    return te::cast(kWide, load_head(context, input, heads, b, head, t, at));
+  };
+  // Of the gates some have an element a head, others one for all, or one for each row of the state.
+  const auto gate = [&](int input, const Expr& row) {
+    const Dim& count = context.dim(input, 2);
+    Expr at = h;
+    if (input == kDecay && count != linear.k.heads) at = h * linear.k.size.expr() + row;
+    if (input == kBeta && count.is(1)) at = te::index(0);
+    return te::cast(kWide, context.load(input, {b, t, at}));
+  };
+  const auto decayed = [&](const Expr& row, const Expr& column) {
+    const Expr before = te::load_state(0, kWide, {b, h, row, column});
+    return linear.decays ? before * te::exp(gate(kDecay, row)) : before;
+  };
+  const Shape state = {linear.q.batch, linear.k.heads, linear.k.size, linear.v.size};
+  const Shape answer = {linear.q.batch, linear.q.heads, linear.v.size};
+  te::Scan scan{.trip = linear.q.sequence, .states = {}, .steps = {}, .next = {}};
+  scan.states.push_back(
+      {state, context.has_input(kState) ? te::cast(kWide, context.load(kState, te::axes(4))) : te::literal(0, kWide)});
+  scan.states.push_back({answer, te::literal(0, kWide)});
+  Expr learnt = element(2, linear.v, h, te::axis(3));
+  if (linear.corrects) {
+    scan.steps.push_back({{linear.q.batch, linear.k.heads, linear.v.size},
+                          {linear.k.size},
+                          te::sum(kWide),
+                          {decayed(r, te::axis(2)) * element(1, linear.k, h, r)}});
+    learnt = gate(kBeta, te::axis(2)) * (learnt - te::load_inner(0, kWide, {b, h, te::axis(3)}));
+  }
+  const int next = static_cast<int>(scan.steps.size());
+  scan.steps.push_back(
+      {state, {}, {}, {decayed(te::axis(2), te::axis(3)) + element(1, linear.k, h, te::axis(2)) * learnt}});
+  const Expr read = te::load_inner(next, kWide, {b, shared_head(h, linear.q, linear.k), r, te::axis(2)});
+  scan.steps.push_back({answer, {linear.k.size}, te::sum(kWide), {element(0, linear.q, h, r) * read}});
+  scan.next = {next, next + 1};
+
+  te::Program program;
+  te::StageValue states = program.scan(std::move(scan));
+  te::StageValue answers = states;
+  answers.component = 1;
+  Expr scale = te::literal(context.get_float("scale"), kWide);
+  if (context.get_float("scale") == 0) scale = te::literal(1, kWide) / te::sqrt(te::cast(kWide, linear.q.size.expr()));
+  const Expr width = linear.v.size.expr();
+  program.outputs.resize(2);
+  program.outputs[0] = program.map(
+      {linear.q.batch, linear.q.sequence, linear.q.heads * linear.v.size},
+      te::cast(context.dtype(0), scale * program.load(answers, {te::axis(1), b, te::floor_div(te::axis(2), width),
+                                                                te::floor_mod(te::axis(2), width)})));
+  if (context.wants_output(1)) {
+    const Expr count = linear.q.sequence.expr();
+    const Expr first = context.has_input(kState) ? context.load(kState, te::axes(4)) : te::literal(0, linear.state);
+    const Expr last = te::cast(linear.state, program.load(states, {count - 1, b, h, te::axis(2), te::axis(3)}));
+    program.outputs[1] = program.map(state, te::select(te::equal(count, 0), first, last));
+  }
+  return program;
+}
+
+// CausalConvWithState: each channel's own kernel over the last places, those before the first ones from a state.
+
+struct CausalConv {
+  Dim taps;
+  bool swish;
+};
+
+Result<CausalConv> causal_conv_of(const OpContext& context) {
+  for (const int i : {0, 1})
+    if (context.rank(i) != 3)
+      return context.invalid("{} of rank 3 expected, {} found", context.op().inputs[i].name, text(context.shape(i)));
+  const Dim &channels = context.dim(0, 1), &taps = context.dim(1, 2);
+  if (taps.is(0)) return context.invalid("weight of at least one tap expected, {} found", text(context.shape(1)));
+  TRY_VOID(expect_shape(context, 1, {channels, 1, taps}));
+  TRY_VOID(expect_shape(context, 2, {channels}));
+  TRY_VOID(expect_shape(context, 3, {context.dim(0, 0), channels, taps - 1}));
+  const std::string& activation = context.get_string("activation");
+  if (activation != "none" && activation != "silu" && activation != "swish")
+    return context.invalid("activation none, silu or swish expected, '{}' found", activation);
+  return CausalConv{taps, activation != "none"};
+}
+
+Result<std::vector<ValueType>> infer_causal_conv(const OpContext& context) {
+  TRY(const CausalConv conv, causal_conv_of(context));
+  return std::vector{ValueType::tensor(context.dtype(0), context.shape(0)),
+                     ValueType::tensor(context.dtype(0), {context.dim(0, 0), context.dim(0, 1), conv.taps - 1})};
+}
+
+Result<te::Program> compute_causal_conv(const OpContext& context) {
+  TRY(const CausalConv conv, causal_conv_of(context));
+  const DataType dtype = context.dtype(0), wide = accumulator(dtype);
+  const Expr before = (conv.taps - 1).expr();
+  const auto padded = [&](const Expr& place) {
+    const Expr past = context.has_input(3) ? context.load(3, {te::axis(0), te::axis(1), place}) : te::literal(0, dtype);
+    return te::select(place < before, past, context.load(0, {te::axis(0), te::axis(1), place - before}));
+  };
+  te::Program program;
+  const Expr weight = context.load(1, {te::axis(1), te::index(0), te::reduce_axis(0)});
+  const te::StageValue sums =
+      sum_over(program, context.shape(0), {conv.taps},
+               te::cast(wide, weight) * te::cast(wide, padded(te::axis(2) + te::reduce_axis(0))));
+  Expr result = program.load(sums, te::axes(3));
+  if (context.has_input(2)) result = result + te::cast(wide, context.load(2, {te::axis(1)}));
+  result = te::cast(dtype, result);
+  if (conv.swish) {
+    const Expr x = te::cast(wide, result);
+    result = te::cast(dtype, x * (te::literal(1, wide) / (te::exp(-x) + 1)));
+  }
+  program.outputs.resize(2);
+  program.outputs[0] = program.map(context.shape(0), result);
+  if (context.wants_output(1))
+    program.outputs[1] = program.map({context.dim(0, 0), context.dim(0, 1), conv.taps - 1},
+                                     padded(te::axis(2) + context.dim(0, 2).expr()));
+  return program;
+}
+
+}  // namespace
+
+std::vector<OpDef> attention() {
+  constexpr TypeSet kNarrow = DataType::kFloat16 | DataType::kBFloat16 | DataType::kFloat32;
+  const std::vector<const char*> windows = {"left_window_size", "right_window_size"};
+  return {
+      {.name = "Attention",
+       .since = 25,
+       .inputs = {"Q:T1", "K:T1", "V:T2", "attn_mask?:U", "past_key?:T1", "past_value?:T2", "nonpad_kv_seqlen?:int64"},
+       .outputs = {"Y:T1", "present_key?:T1", "present_value?:T2", "qk_matmul_output?:T1"},
+       .types = {{"T1", kFloats}, {"T2", kFloats}, {"U", kNumeric | kBoolean}},
+       .attributes = {with_default("is_causal", 0), optional("kv_num_heads", AttributeKind::kInt),
+                      with_default("left_window_size", -1), optional("q_num_heads", AttributeKind::kInt),
+                      with_default("qk_matmul_output_mode", 0), with_default("right_window_size", -1),
+                      optional("scale", AttributeKind::kFloat), with_default("softcap", 0.0),
+                      optional("softmax_precision", AttributeKind::kInt)},
+       .versions = {without(24, windows), without(23, windows)},
+       .infer = infer_attention,
+       .compute = compute_attention},
+
+      {.name = "RotaryEmbedding",
+       .since = 23,
+       .inputs = {"X", "cos_cache", "sin_cache", "position_ids?:int64"},
+       .outputs = {"Y"},
+       .types = {{"T", kNarrow}},
+       .attributes = {with_default("interleaved", 0), optional("num_heads", AttributeKind::kInt),
+                      with_default("rotary_embedding_dim", 0)},
+       .infer = infer_rotary,
+       .compute = compute_rotary},
+
+      {.name = "TensorScatter",
+       .since = 24,
+       .inputs = {"past_cache", "update", "write_indices?:int64"},
+       .outputs = {"present_cache"},
+       .types = {{"T", kComputable}},
+       .attributes = {with_default("axis", -2), with_default("mode", "linear")},
+       .infer = infer_scatter,
+       .compute = compute_scatter},
+
+      {.name = "LinearAttention",
+       .since = 27,
+       .inputs = {"query", "key", "value", "past_state?:S", "decay?", "beta?"},
+       .outputs = {"output", "present_state:S"},
+       .types = {{"T", kNarrow}, {"S", kNarrow}},
+       .attributes = {with_default("chunk_size", 64), required("kv_num_heads", AttributeKind::kInt),
+                      required("q_num_heads", AttributeKind::kInt), with_default("scale", 0.0),
+                      with_default("update_rule", "gated_delta")},
+       .infer = infer_linear,
+       .compute = compute_linear},
+
+      {.name = "CausalConvWithState",
+       .since = 27,
+       .inputs = {"input", "weight", "bias?", "past_state?"},
+       .outputs = {"output", "present_state"},
+       .types = {{"T", kNarrow}},
+       .attributes = {with_default("activation", "none")},
+       .infer = infer_causal_conv,
+       .compute = compute_causal_conv},
+  };
+}
+
+}  // namespace isomer::ops
