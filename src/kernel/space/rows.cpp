@@ -8,26 +8,65 @@
 namespace isomer::kernel {
 namespace {
 
+/// A sum of more terms is one of sums of blocks: of equal terms the errors of one long sum all have one sign, and grow
+/// with the square of their number.
+constexpr int64_t kLongSum = 512;
+
+void keep_in_registers(Builder& builder, const std::string& name) {
+  std::vector<std::string> written;
+  for (const Write& write : builder.view.block(name).writes) written.push_back(builder.view.buffer(write.buffer).name);
+  for (const std::string& buffer : written) (void)tried(builder.schedule.set_scope(buffer, "registers"));
+}
+
+/// Lanes of a block become its last loop, as vectors; what it starts from is made before `first`.
+bool vectorize_last(Builder& builder, const std::string& name, LoopId first, LoopId lanes) {
+  Schedule& schedule = builder.schedule;
+  LoopIds order = builder.view.loops(name);
+  order.erase(order.begin(), std::find(order.begin(), order.end(), first));
+  std::erase(order, lanes);
+  order.push_back(lanes);
+  if (!schedule.reorder(order).ok()) return false;
+  if (const auto initial = schedule.decompose_reduction(name, order.front()); initial.ok())
+    (void)tried(schedule.vectorize(builder.view.loops(*initial).back()));
+  (void)tried(schedule.vectorize(lanes));
+  return true;
+}
+
+/// How many of so many steps are summed at a time: about as many as there are such blocks; a divisor, if there is one.
+int64_t steps_of_block(int64_t steps) {
+  int64_t root = 1;
+  while (root * root < steps) ++root;
+  for (int64_t block = root; block <= 4 * root; ++block)
+    if (steps % block == 0) return block;
+  return root;
+}
+
 /// Cuts a reduction's loop into steps of `width` lanes, which hold partial results that the block combines. The loop
-/// over the steps; the schedule is spoilt where it gives none.
+/// over the steps, or over blocks of them; the schedule is spoilt where it gives none.
 std::optional<LoopId> partial_results(Builder& builder, const std::string& name, LoopId loop, int64_t width) {
   Schedule& schedule = builder.schedule;
+  const View& view = builder.view;
   const auto parts = schedule.split(loop, Integers{-1, width});
   const auto partial = parts.ok() ? schedule.rfactor(name, (*parts)[1]) : Result<std::string>(parts.error());
   if (!partial.ok()) return std::nullopt;
-  std::vector<std::string> written;
-  for (const Write& write : builder.view.block(*partial).writes)
-    written.push_back(builder.view.buffer(write.buffer).name);
-  for (const std::string& buffer : written) (void)tried(schedule.set_scope(buffer, "registers"));
-  LoopIds order = builder.view.loops(*partial);
-  order.erase(order.begin(), std::find(order.begin(), order.end(), (*parts)[0]));
-  std::erase(order, (*parts)[1]);
-  order.push_back((*parts)[1]);
-  if (!schedule.reorder(order).ok()) return std::nullopt;
-  if (const auto initial = schedule.decompose_reduction(*partial, order.front()); initial.ok())
-    (void)tried(schedule.vectorize(builder.view.loops(*initial).back()));
-  (void)tried(schedule.vectorize((*parts)[1]));
-  return (*parts)[0];
+  keep_in_registers(builder, *partial);
+  const LoopId steps = (*parts)[0], lanes = (*parts)[1];
+  const int64_t count = view.extent(steps);
+  const bool is_long = view.block(*partial).combine.name == "sum" && is_float(view.block(*partial).bodies[0].dtype()) &&
+                       count >= kLongSum;
+  if (!is_long || !builder.decide(name, "sums_of_blocks", true))
+    return vectorize_last(builder, *partial, steps, lanes) ? std::optional(steps) : std::nullopt;
+  const auto cut = schedule.split(steps, Integers{-1, steps_of_block(count)});
+  const auto sums = cut.ok() ? schedule.rfactor(*partial, (*cut)[0]) : Result<std::string>(cut.error());
+  if (!sums.ok()) return std::nullopt;
+  const LoopIds adding = view.loops(*partial);
+  const LoopId blocks = adding.back(), added = adding[adding.size() - 2];
+  const bool done = schedule.reorder({blocks, added}).ok() && vectorize_last(builder, *partial, blocks, added) &&
+                    schedule.join((*cut)[0], blocks).ok();
+  keep_in_registers(builder, *sums);
+  const LoopIds summing = view.loops(*sums);
+  if (!done || !vectorize_last(builder, *sums, summing[summing.size() - 2], summing.back())) return std::nullopt;
+  return blocks;
 }
 
 /// The reduction's innermost axis along which every load is contiguous or stays; -1: none.
@@ -50,6 +89,28 @@ bool goes_on(const View& view, const Block& reduction, size_t inner) {
   return std::all_of(accesses.begin(), accesses.end(), [&](const LoadAccess& a) {
     return a.reduce[inner] && a.reduce[inner - 1] == *a.reduce[inner] * length;
   });
+}
+
+/// Partial results side by side of a reduction whose loads don't lie so (what indices say, steps from row to row): its
+/// loops as one, lanes over their last iterations. Besides the time, a sum of few partial sums rounds less than one
+/// long one: of equal terms the errors all have one sign. Whether there are some.
+bool interleave_reduction(Builder& builder, const std::string& name) {
+  const View& view = builder.view;
+  const Block reduction = view.block(name);
+  const LoopIds loops = view.loops(name);
+  const size_t axes = reduction.axes.size();
+  if (!reduction.combine.commutative || loops.size() != axes + reduction.reduce.size()) return false;
+  LoopIds inner(loops.begin() + static_cast<std::ptrdiff_t>(axes), loops.end());
+  const int64_t width = view.lanes(reduction);
+  int64_t count = 1;
+  for (const LoopId loop : inner) count *= view.extent(loop);
+  if (count < 2 * width || !builder.decide(name, "interleaved", true)) return false;
+  const auto fused = inner.size() == 1 ? Result<LoopId>(inner.front()) : builder.schedule.fuse(inner);
+  const auto steps = fused.ok() ? partial_results(builder, name, *fused, width) : std::nullopt;
+  if (!steps) return false;
+  if (count % width != 0) (void)tried(builder.schedule.peel(*steps, "last"));
+  combine_lanes(builder, name, 1);
+  return true;
 }
 
 /// Lanes over results that lie side by side, each of which reads its own elements or the same ones.
@@ -91,8 +152,15 @@ void vectorize_reduction(Builder& builder, const std::string& name) {
   if (along < 0 || !reduction.combine.commutative) return;
   const size_t place = loops.size() - reduction.reduce.size() + static_cast<size_t>(along);
   LoopId loop = loops[place];
-  if (view.extent(loop) < 2 * narrow && along > 0 && goes_on(view, reduction, static_cast<size_t>(along)))
-    if (const auto fused = builder.schedule.fuse({loops[place - 1], loop}); fused.ok()) loop = *fused;
+  // Rows that follow each other are one: where they are short, or the sum is long.
+  int64_t terms = 1;
+  for (size_t k = loops.size() - reduction.reduce.size(); k < loops.size(); ++k) terms *= view.extent(loops[k]);
+  for (int k = along; k > 0 && (view.extent(loop) < 2 * narrow || terms >= 4 * narrow * kLongSum); --k) {
+    if (!goes_on(view, reduction, static_cast<size_t>(k))) break;
+    const auto fused = builder.schedule.fuse({loops[place - static_cast<size_t>(along - k) - 1], loop});
+    if (!fused.ok()) break;
+    loop = *fused;
+  }
   const int64_t count = view.extent(loop);
   if (count < 2 * narrow) return;
   const int64_t preferred = count % (4 * narrow) == 0 ? 4 : count % (2 * narrow) == 0 ? 2 : 1;
@@ -137,10 +205,12 @@ void schedule_rows(Builder& builder, const std::string& name) {
   const auto work = points(view.block(name));
   if (!work || *work == 0) return;
   const Schedule before = builder.schedule;
-  if (contiguous_reduction(view, view.block(name)) >= 0)
+  if (contiguous_reduction(view, view.block(name)) >= 0) {
     vectorize_reduction(builder, name);
-  else if (!vectorize_results(builder, name))
+  } else if (!vectorize_results(builder, name)) {
     builder.schedule = before;
+    if (!interleave_reduction(builder, name)) builder.schedule = before;
+  }
   const LoopIds loops = view.loops(name);
   parallelize(builder, name, {loops.begin(), loops.begin() + static_cast<std::ptrdiff_t>(rank)}, *work);
 }

@@ -1,5 +1,5 @@
-// Sums of halves are taken in float32, for the CPU and for a GPU: a sum of ones in float16 stops at 2048, one of
-// bfloat16 at 256.
+// Long sums are taken so that they round little. Those of halves in float32, for the CPU and for a GPU: a sum of ones
+// in float16 stops at 2048, one of bfloat16 at 256. Those of float32 by partial sums, whatever they read.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -68,6 +68,26 @@ TEST_P(Halves, AreSummedInFloat32) {
 INSTANTIATE_TEST_SUITE_P(
     Sums, Halves, testing::Combine(testing::ValuesIn(kSums), testing::Values(DataType::kFloat16, DataType::kBFloat16)),
     [](const auto& info) { return fmt::format("{}_{}", std::get<0>(info.param).name, name(std::get<1>(info.param))); });
+
+/// Of equal terms the errors of one long sum all have one sign: it would be off by 1.4e-4 here.
+TEST(LongSums, HavePartialSums) {
+  constexpr int64_t kTerms = 100'000;
+  for (const char* term : {"in0[in1[r0]:int64]:float32", "in0[3*in1[r0]:int64 + 2*r0]:float32", "in0[r0]:float32"}) {
+    SCOPED_TRACE(term);
+    const auto program = te::parse_program(
+        fmt::format("s0 = reduce [1] over [{}] with sum:float32 {{ {} }}\noutput s0\n", kTerms, term));
+    ASSERT_TRUE(program.ok()) << program.error().message();
+    const Dims dims = {2 * kTerms}, of_indices = {kTerms};
+    const std::vector<Tensor> inputs = {
+        te::to_tensor(te::Array::reals(DataType::kFloat32, dims, std::vector<double>(2 * kTerms, 0.1f))),
+        Tensor::from_ints(DataType::kInt64, of_indices, std::vector<int64_t>(kTerms))};
+    const Kernel kernel = *lower(*program, {{DataType::kFloat32, {2 * kTerms}}, {DataType::kInt64, {kTerms}}});
+    const Schedule schedule = default_schedule(Schedule(kernel), Machine());
+    const auto found = run(schedule.finish(), inputs, host_target());
+    ASSERT_TRUE(found.ok()) << found.error().message();
+    EXPECT_NEAR(found->outputs[0].real(0) / (static_cast<double>(kTerms) * 0.1f), 1, 2e-5) << print(schedule.finish());
+  }
+}
 
 TEST(AccumulateIn, SaysWhatItExpects) {
   const Kernel kernel = *lower(*te::parse_program("s0 = reduce [3] over [8] with max:float16 { in0[i0, r0]:float16 }\n"
