@@ -62,11 +62,12 @@ nb::object text(const std::string& bytes) {
 
 /// Does long work on a thread of its own, while this one looks for signals. At a KeyboardInterrupt the work is asked to
 /// stop; its best so far is the result where it `has_best`, else, and at the second one, the exception is raised in the
-/// end, as is at once what other handlers of signals raise. `work(stop)` must not touch Python but with the GIL.
+/// end, as is at once what other handlers of signals raise. `work(stop)` must not touch Python but with the GIL. Where
+/// `until` is given and says true, the work is to stop for good.
 template <class Work>
-auto interruptible(bool has_best, Work work) {
+auto interruptible(bool has_best, Work work, const nb::object& until = nb::none()) {
   using Result = decltype(work(std::declval<const isomer::Stop&>()));
-  constexpr auto kLook = std::chrono::milliseconds(50);
+  const auto look = std::chrono::milliseconds(until.is_none() ? 50 : 10);
   isomer::Stop stop;
   std::optional<Result> result;
   std::exception_ptr thrown;
@@ -88,10 +89,14 @@ auto interruptible(bool has_best, Work work) {
       changed.notify_all();
     });
     std::unique_lock lock(mutex);
-    while (!changed.wait_for(lock, kLook, [&] { return is_done; })) {
+    while (!changed.wait_for(lock, look, [&] { return is_done; })) {
       lock.unlock();
       {
         nb::gil_scoped_acquire acquired;
+        if (!until.is_none() && stop.requests() == 0 && nb::cast<bool>(until())) {
+          stop.request();
+          stop.request();
+        }
         if (PyErr_CheckSignals() != 0) {
           nb::python_error signal;
           ++interrupts;
@@ -225,7 +230,7 @@ nb::dict compare(const std::string& reference, const std::string& candidate, con
 nb::dict compile(const std::string& model, const std::string& artifact, const std::string& target, int level,
                  std::optional<double> seconds, const Sizes& dims, const Shapes& shapes,
                  const std::vector<Sizes>& variants, bool tune, bool check, const std::string& records, int threads,
-                 uint64_t seed, const nb::object& doing, const nb::object& note) {
+                 uint64_t seed, const nb::object& doing, const nb::object& note, const nb::object& until) {
   isomer::CompileModelOptions options;
   options.target = target;
   options.level = level;
@@ -239,10 +244,13 @@ nb::dict compile(const std::string& model, const std::string& artifact, const st
   options.threads = threads;
   options.seed = seed;
   options.progress = progress_of(doing, note);
-  const isomer::CompileModelReport made = interruptible(true, [&](const isomer::Stop& stop) {
-    options.stop = &stop;
-    return isomer::compile_model(model, artifact, options);
-  });
+  const isomer::CompileModelReport made = interruptible(
+      true,
+      [&](const isomer::Stop& stop) {
+        options.stop = &stop;
+        return isomer::compile_model(model, artifact, options);
+      },
+      until);
   nb::dict result;
   result["check"] = text(made.check);
   result["report"] = text(made.report);
@@ -524,7 +532,7 @@ class Interpreter {
   }
 
   /// Of the inputs without initializers; outputs as Session::run gives them.
-  nb::list run(const std::vector<Input>& given, int threads) const {
+  nb::list run(const std::vector<Input>& given, int threads, const nb::object& until) const {
     std::vector<isomer::te::Array> inputs;
     size_t next = 0;
     for (const isomer::ValueId id : graph_.inputs()) {
@@ -540,15 +548,19 @@ class Interpreter {
       inputs.back() = isomer::te::to_arrays({&tensor, 1})[0];
     }
     using Tensors = std::vector<isomer::Tensor>;
-    const Tensors results = interruptible(false, [&](const isomer::Stop& stop) {
-      return isomer::told<Tensors>(&stop, [&]() -> isomer::Result<Tensors> {
-        auto made = isomer::interpret(graph_, inputs, {.threads = threads, .memory = isomer::default_memory_limit()});
-        if (!made.ok()) return std::move(made).error();
-        Tensors tensors;
-        for (const isomer::te::Array& array : *made) tensors.push_back(isomer::te::to_tensor(array));
-        return tensors;
-      });
-    });
+    const Tensors results = interruptible(
+        false,
+        [&](const isomer::Stop& stop) {
+          return isomer::told<Tensors>(&stop, [&]() -> isomer::Result<Tensors> {
+            auto made =
+                isomer::interpret(graph_, inputs, {.threads = threads, .memory = isomer::default_memory_limit()});
+            if (!made.ok()) return std::move(made).error();
+            Tensors tensors;
+            for (const isomer::te::Array& array : *made) tensors.push_back(isomer::te::to_tensor(array));
+            return tensors;
+          });
+        },
+        until);
     nb::list list;
     for (const isomer::Tensor& tensor : results) {
       const isomer_tensor described = {static_cast<int32_t>(tensor.dtype()),
@@ -610,7 +622,7 @@ NB_MODULE(_isomer, module) {
   module.def("compare", &compare, "reference"_a, "candidate"_a, "dims"_a, "shapes"_a, "runs"_a, "threads"_a, "seed"_a);
   module.def("compile", &compile, "model"_a, "artifact"_a, "target"_a, "level"_a, "seconds"_a.none(), "dims"_a,
              "shapes"_a, "variants"_a, "tune"_a, "check"_a, "records"_a, "threads"_a, "seed"_a, "doing"_a.none(),
-             "note"_a.none());
+             "note"_a.none(), "until"_a.none());
   module.def("tune", &tune, "model"_a, "records"_a, "trials"_a, "seconds"_a.none(), "continues"_a, "dims"_a, "shapes"_a,
              "threads"_a, "seed"_a);
   module.def("describe", &describe, "model"_a);
@@ -626,5 +638,5 @@ NB_MODULE(_isomer, module) {
   nb::class_<Interpreter>(module, "Interpreter")
       .def(nb::init<const std::string&>(), "path"_a)
       .def_prop_ro("output_types", &Interpreter::output_types)
-      .def("run", &Interpreter::run, "inputs"_a, "threads"_a);
+      .def("run", &Interpreter::run, "inputs"_a, "threads"_a, "until"_a.none());
 }

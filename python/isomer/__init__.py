@@ -12,7 +12,8 @@ from ._errors import (CheckFailed, Error, InternalError, InvalidModel, RunFailed
 from ._optimize import (Comparison, Compiled, Optimized, TunedTask, Verified, compare, compile, describe, optimize, tune,
                         verify)
 from ._session import (ExecutionMode, GraphOptimizationLevel, InferenceSession, IOBinding, ModelMetadata, NodeArg, OrtValue,
-                       RunOptions, SessionOptions, get_available_providers, get_device, set_default_logger_severity)
+                       RunOptions, SessionOptions, get_all_providers, get_available_providers, get_build_info, get_device,
+                       set_default_logger_severity, set_default_logger_verbosity)
 from ._isomer import version as _version
 
 __version__ = _version()
@@ -21,5 +22,6 @@ __all__ = [
     "CheckFailed", "Comparison", "Compiled", "Error", "ExecutionMode", "GraphOptimizationLevel", "IOBinding", "InferenceSession",
     "InternalError", "InvalidModel", "ModelMetadata", "NodeArg", "Optimized", "OrtValue", "RunFailed", "RunOptions",
     "SessionOptions", "Stopped", "TunedTask", "Unsupported", "UsageError", "Verified", "compare", "compile", "describe",
-    "get_available_providers", "get_device", "optimize", "set_default_logger_severity", "tune", "verify",
+    "get_all_providers", "get_available_providers", "get_build_info", "get_device", "optimize", "set_default_logger_severity",
+    "set_default_logger_verbosity", "tune", "verify",
 ]

@@ -236,7 +236,7 @@ def compile(model, output, *, target="cpu", level=None, time=None, dims=None, sh
     try:
         with file_of(model) as path, raised():
             made = _isomer.compile(path, os.fspath(output), target, level, seconds_of(time), sizes, _shapes(shapes),
-                                   variants, tune, check, os.fspath(records), threads, seed, told.doing, told.note)
+                                   variants, tune, check, os.fspath(records), threads, seed, told.doing, told.note, None)
     finally:
         told.close()
     return Compiled(pathlib.Path(output), made["check"], json.loads(made["report"]) if made["report"] else {},

@@ -1,16 +1,19 @@
 """Sessions as users of `onnxruntime.InferenceSession` write them."""
 import enum
 import hashlib
+import json
 import os
 import pathlib
 import shutil
 import tempfile
 import threading
+import time
 import warnings
 
 import numpy as np
 
 from . import _isomer
+from ._background import Background
 from ._errors import UsageError, Unsupported, raised
 from ._models import OwnFolder, bytes_of, cache_folder, is_in_memory
 from ._optimize import seconds_of
@@ -28,6 +31,11 @@ _MAGIC = b"\x7fISOMER\n"
 # Of a session, each with threads and memory of its own; and bytes of artifacts that are kept.
 _MOST_VARIANTS = 32
 _MOST_KEPT = 8 << 30
+# So many shapes are compiled as soon as they are seen; more of them when they come again, if they are still remembered.
+_SEEN_ONCE = 4
+_REMEMBERED = 1024
+# Those that wait to be compiled.
+_MOST_WAITING = 4
 
 
 def _array_type(number):
@@ -66,8 +74,8 @@ class ExecutionMode(enum.IntEnum):
 
 
 class SessionOptions:
-    """`intra_op_num_threads` and `graph_optimization_level` count (ORT_ENABLE_BASIC: bit-exact changes alone); what else
-    ONNX Runtime's has may be set, and changes nothing."""
+    """`intra_op_num_threads`, `graph_optimization_level` (ORT_ENABLE_BASIC: bit-exact changes alone) and `enable_profiling`
+    count; what else ONNX Runtime's has may be set, and changes nothing."""
 
     def __init__(self):
         self.intra_op_num_threads = 0
@@ -77,6 +85,9 @@ class SessionOptions:
         self.log_severity_level = 2
         self.logid = ""
         self.enable_profiling = False
+        self.profile_file_prefix = "isomer_profile_"
+        self.enable_mem_reuse = True
+        self.use_deterministic_compute = False
         self.enable_mem_pattern = True
         self.enable_cpu_mem_arena = True
         self.execution_mode = ExecutionMode.ORT_SEQUENTIAL
@@ -101,6 +112,11 @@ class RunOptions:
     def __init__(self):
         self.log_severity_level = 2
         self.logid = ""
+        self.only_execute_path_to_fetches = False
+        self._entries = {}
+
+    def add_run_config_entry(self, key, value):
+        self._entries[key] = value
 
 
 class NodeArg:
@@ -138,6 +154,38 @@ def set_default_logger_severity(severity):
     pass
 
 
+set_default_logger_verbosity = set_default_logger_severity
+
+
+def get_all_providers():
+    return get_available_providers()
+
+
+def get_build_info():
+    return f"Isomer {_isomer.version()}"
+
+
+class _Profile:
+    """Of a session: events in the form that chrome://tracing shows."""
+
+    def __init__(self, prefix):
+        self._prefix, self._start = prefix, time.perf_counter_ns()
+        self.start_time_ns = time.time_ns()
+        self._lock, self._events = threading.Lock(), []
+
+    def add(self, name, start):
+        event = {"cat": "Session", "ph": "X", "name": name, "pid": os.getpid(), "tid": threading.get_ident(),
+                 "ts": (start - self._start) // 1000, "dur": (time.perf_counter_ns() - start) // 1000, "args": {}}
+        with self._lock:
+            self._events.append(event)
+
+    def write(self):
+        file = time.strftime(f"{self._prefix}_%Y-%m-%d_%H-%M-%S.json")
+        with self._lock, open(file, "w", encoding="utf-8") as out:
+            json.dump(self._events, out)
+        return file
+
+
 class _Port:
     def __init__(self, name, number):
         self.name, self.number = name, number
@@ -148,14 +196,34 @@ class _Port:
 
 
 class _Interpreted:
-    """Takes a variant's place where a model can't be compiled for some shapes: slow, and of any sizes."""
+    """Takes a variant's place where a model can't be compiled for some shapes, or is not yet: slow, and of any sizes."""
 
     def __init__(self, path, inputs, threads):
-        interpreter = _isomer.Interpreter(path)
+        self._interpreter, self._threads = _isomer.Interpreter(path), threads
         self.inputs = [_Port(arg.name, _number_of(arg.type)) for arg in inputs]
-        self.outputs = [_Port("", number) for number in interpreter.output_types]
+        self.outputs = [_Port("", number) for number in self._interpreter.output_types]
         self.are_outputs_plain = all(port.is_plain for port in self.outputs)
-        self.run = lambda arrays, outputs: interpreter.run(arrays, threads)
+
+    def run(self, arrays, outputs, until=None):
+        return self._interpreter.run(arrays, self._threads, until)
+
+
+class _Meanwhile:
+    """Interprets as long as no variant is there."""
+
+    def __init__(self, interpreted, variant_now):
+        self._interpreted, self._variant_now = interpreted, variant_now
+        self.inputs, self.outputs = interpreted.inputs, interpreted.outputs
+        self.are_outputs_plain = interpreted.are_outputs_plain
+
+    def run(self, arrays, outputs):
+        while (variant := self._variant_now()) is None:
+            try:
+                return self._interpreted.run(arrays, outputs, lambda: self._variant_now() is not None)
+            except _isomer.Refused as refused:
+                if refused.args[0] != "stopped":
+                    raise
+        return variant.run(arrays, outputs)
 
 
 class _Variant:
@@ -190,15 +258,17 @@ def _keep(file, kept):
 class InferenceSession:
     """Runs a model; the interface is that of `onnxruntime.InferenceSession`.
 
-    A model is compiled for the shapes of its inputs: at once where these are known, else when `run` first sees them.
-    Artifacts are kept in the user's cache, by the model's content. What can't be compiled is interpreted, with a warning.
+    A model is compiled for the shapes of its inputs: at once where these are known, else on a thread beside, while what
+    `run` is given is interpreted. Of more than four shapes those are compiled that come again. Artifacts are kept in the
+    user's cache, by the model's content. What can't be compiled is interpreted, with a warning.
 
     Args:
         path_or_bytes: An ONNX model (a path, bytes, an `onnx.ModelProto`), or an artifact (.iso) of `isomer.compile`.
         sess_options: `intra_op_num_threads`; 0: as many threads as this process may use.
         providers, provider_options: Accepted; the CPU runs it.
         search: Time for a search over proved rules, as in `isomer.optimize`: "30s". None: no search.
-        jit: Compile for shapes that have not been seen yet. False: those of the artifact alone.
+        jit: Compile for shapes that have not been seen yet. "wait": `run` waits for it, and never interprets what can be
+            compiled. False: those of the artifact alone.
         cache: Keep artifacts; 8 GB of them, those used last.
         check: Run what was compiled beside the model's own meaning, before it is used.
     """
@@ -208,15 +278,23 @@ class InferenceSession:
         if others.pop("disabled_optimizers", None) or others:
             names = ", ".join(others) or "disabled_optimizers"
             raise UsageError(f"{names}: an argument that is known expected")
+        if jit not in (True, False, "wait"):
+            raise UsageError(f"jit: True, False or 'wait' expected, {jit!r} found")
         self._options = sess_options or SessionOptions()
         self._threads = max(self._options.intra_op_num_threads, 0)
         self._seconds = seconds_of(search)
         self._level = 3 if search is not None else min(int(self._options.graph_optimization_level), 2)
-        self._jit, self._cache, self._wants_check = jit, cache, check
+        self._jit, self._wants_check = jit, check
+        self._cache = cache_folder() if cache else None
         self._lock = threading.Lock()
         self._variants = {}
+        self._interpreted = None
+        self._seen, self._failures = {}, {}
+        self._background = Background(self._compile_beside, _MOST_WAITING)
         self._folder = None
         self._facts = {}
+        self._profile = _Profile(self._options.profile_file_prefix) if self._options.enable_profiling else None
+        begin = time.perf_counter_ns()
         content = bytes_of(path_or_bytes) if is_in_memory(path_or_bytes) else None
         if content is None:
             self._path = os.path.abspath(os.fspath(path_or_bytes))
@@ -228,6 +306,8 @@ class InferenceSession:
             self._open_artifact()
         else:
             self._open_model()
+        if self._profile:
+            self._profile.add("session_initialization", begin)
 
     def _is_artifact(self):
         try:
@@ -277,7 +357,7 @@ class InferenceSession:
             arg.shape = [dims.get(dim, dim) for dim in arg.shape] if arg.shape is not None else None
         shapes = tuple(tuple(arg.shape) if arg.shape is not None else (None,) for arg in self._inputs)
         if all(isinstance(dim, int) for shape in shapes for dim in shape):
-            self._variant_for(shapes)
+            self._variant_for(shapes, may_interpret=False)
 
     def _state_of_files(self):
         """Of the model and of its weights beside it: where it changes, what was read is no more."""
@@ -303,18 +383,17 @@ class InferenceSession:
     def _thread_count(self):
         return self._threads or _isomer.available_threads()
 
-    def _compile(self, shapes, target, check):
+    def _compile(self, shapes, target, check, until):
         by_name = {arg.name: list(shape) for arg, shape in zip(self._inputs, shapes)}
         return _isomer.compile(self._path, str(target), "cpu", self._level, self._seconds, {}, by_name, [{}], False, check,
-                               "", self._threads, 0, None, None)
+                               "", self._threads, 0, None, None, until)
 
     def _opened(self, file):
         artifact = _isomer.Artifact(str(file))
         return _Variant(artifact, artifact.variants[0], self._threads)
 
-    def _made(self, shapes):
-        folder = cache_folder() if self._cache else None
-        kept = folder and folder / "artifacts" / f"{self._key(shapes)}.iso"
+    def _made(self, shapes, until=None):
+        kept = self._cache and self._cache / "artifacts" / f"{self._key(shapes)}.iso"
         if kept is not None:
             try:
                 variant = self._opened(kept)
@@ -326,23 +405,23 @@ class InferenceSession:
             raise UsageError(f"{self._path}: a file that stays as it is expected, it changed since the session was opened")
         with tempfile.TemporaryDirectory(prefix="isomer-") as scratch:
             file = os.path.join(scratch, "model.iso")
-            made = self._compile_checked(shapes, file)
+            made = self._compile_checked(shapes, file, until)
             if made["interrupted"]:
                 raise KeyboardInterrupt
             if kept is not None:
                 _keep(file, kept)
             return self._opened(file)  # mapped: it may go
 
-    def _compile_checked(self, shapes, file):
+    def _compile_checked(self, shapes, file, until):
         """A check that can't be made is no reason to interpret."""
         if self._wants_check:
             try:
-                return self._compile(shapes, file, True)
+                return self._compile(shapes, file, True, until)
             except _isomer.Refused as refused:
                 if refused.args[0] != "unsupported":
                     raise
                 why = refused.args[1]
-        made = self._compile(shapes, file, False)
+        made = self._compile(shapes, file, False, until)
         if self._wants_check:
             warnings.warn(f"not checked: {why}", stacklevel=7)
         return made
@@ -353,11 +432,52 @@ class InferenceSession:
         except _isomer.Refused as refused:
             if refused.args[0] != "unsupported":
                 raise
-            variant = _Interpreted(self._path, self._inputs, self._thread_count())
+            variant = self._interpreter()
             warnings.warn(f"interpreting, which is slow: {refused.args[1]}", stacklevel=5)
             return variant
 
-    def _variant_for(self, shapes):
+    def _interpreter(self):
+        """The one that all shapes share."""
+        if self._interpreted is None:
+            self._interpreted = _Interpreted(self._path, self._inputs, self._thread_count())
+        return self._interpreted
+
+    def _keep_variant(self, shapes, variant):
+        while len(self._variants) >= _MOST_VARIANTS:
+            self._variants.pop(next(iter(self._variants)))
+        self._variants[shapes] = variant
+
+    # Variants that are compiled while others wait for nothing
+
+    def _compile_beside(self, shapes, is_over):
+        try:
+            variant = self._made(shapes, is_over)
+        except _isomer.Refused as refused:
+            if refused.args[0] != "stopped":
+                with self._lock:
+                    self._failures[shapes] = refused
+            return
+        with self._lock:
+            self._keep_variant(shapes, variant)
+
+    def _meanwhile(self, shapes):
+        """What runs now: the interpreter, while a variant is made, if it is worth it."""
+        failure = self._failures.get(shapes)
+        if failure is not None:
+            if failure.args[0] != "unsupported":
+                with raised():
+                    raise failure
+            warnings.warn(f"interpreting, which is slow: {failure.args[1]}", stacklevel=5)
+            self._keep_variant(shapes, self._interpreter())
+            return self._interpreter()
+        self._seen[shapes] = times = self._seen.pop(shapes, 0) + 1
+        if times > 1 or len(self._seen) <= _SEEN_ONCE:
+            self._background.want(shapes)
+        while len(self._seen) > _REMEMBERED:
+            self._seen.pop(next(iter(self._seen)))
+        return _Meanwhile(self._interpreter(), lambda: self._variants.get(shapes))
+
+    def _variant_for(self, shapes, may_interpret=True):
         with self._lock:
             variant = self._variants.get(shapes)
             if variant is None:
@@ -365,11 +485,14 @@ class InferenceSession:
                     known = "; ".join(", ".join(str(list(shape)) for shape in each) for each in self._variants)
                     found = ", ".join(str(list(shape)) for shape in shapes)
                     raise UsageError(f"inputs of shapes that it is compiled for expected ({known}), {found} found")
+                if self._jit is True and may_interpret:
+                    try:
+                        return self._meanwhile(shapes)
+                    except _isomer.Refused:
+                        pass  # what can't be interpreted may be compiled
                 with raised():
                     variant = self._made_or_interpreted(shapes)
-                while len(self._variants) >= _MOST_VARIANTS:
-                    self._variants.pop(next(iter(self._variants)))
-                self._variants[shapes] = variant
+                self._keep_variant(shapes, variant)
         return variant
 
     # What ONNX Runtime's sessions have
@@ -416,9 +539,37 @@ class InferenceSession:
             raise UsageError(f"{next(name for name in feed if name not in names)}: a name of an input expected")
         return arrays
 
+    def run_async(self, output_names, input_feed, callback, user_data, run_options=None):
+        """Runs on another thread, and gives `callback(outputs, user_data, error)` what comes of it: the error's sentence
+        is empty where there is none."""
+
+        def work():
+            outputs, sentence = [], ""
+            try:
+                outputs = self.run(output_names, input_feed)
+            except Exception as error:
+                sentence = str(error)
+            callback(outputs, user_data, sentence)
+
+        threading.Thread(target=work, name="isomer run").start()
+
+    def end_profiling(self):
+        """The name of the file, in the working folder, in which the times of what was done are as JSON."""
+        if not self._profile:
+            raise UsageError("SessionOptions.enable_profiling expected, a session without it found")
+        return self._profile.write()
+
+    def get_profiling_start_time_ns(self):
+        return self._profile.start_time_ns if self._profile else 0
+
     def run(self, output_names, input_feed, run_options=None):
         """Outputs by name (None: all of them), as arrays, of inputs by name: arrays, or what DLPack or NumPy takes."""
-        results = self._results(self._arrays(input_feed))
+        if self._profile:
+            begin = time.perf_counter_ns()
+            results = self._results(self._arrays(input_feed))
+            self._profile.add("model_run", begin)
+        else:
+            results = self._results(self._arrays(input_feed))
         if not output_names:
             return results
         by_name = {arg.name: result for arg, result in zip(self._outputs, results)}
@@ -534,8 +685,16 @@ class OrtValue:
     def has_value(self):
         return True
 
+    def is_sparse_tensor(self):
+        return False
+
+    is_tensor_sequence = is_sparse_tensor
+
     def data_ptr(self):
         return self._array.ctypes.data
+
+    def tensor_size_in_bytes(self):
+        return self._array.nbytes
 
     def update_inplace(self, array):
         np.copyto(self._array, array)

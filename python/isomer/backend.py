@@ -51,7 +51,7 @@ class IsomerBackend(Backend):
         session_options.intra_op_num_threads = threads
         # Rounded as the model says, node by node.
         session_options.graph_optimization_level = GraphOptimizationLevel.ORT_ENABLE_BASIC
-        return IsomerBackendRep(InferenceSession(model, session_options, search=search, cache=cache))
+        return IsomerBackendRep(InferenceSession(model, session_options, search=search, cache=cache, jit="wait"))
 
     @classmethod
     def run_model(cls, model, inputs, device="CPU", **options):

@@ -19,7 +19,10 @@ class Tested(IsomerBackend):
             raise unittest.SkipTest(str(reason)) from None
 
 
-tests = onnx.backend.test.BackendTest(Tested, __name__)
+# What is expected of halves was rounded in another order, by a place; and zeros of a transform come out as 2e-7 there.
+LOOSER = {f"test_attention_4d_{name}": {"rtol": 2e-3} for name in ("fp16", "causal_fp16", "gqa_with_past_and_present_fp16")}
+LOOSER |= {f"test_dft_inverse{name}": {"atol": 1e-6} for name in ("", "_opset19")}
+tests = onnx.backend.test.BackendTest(Tested, __name__, test_kwargs=LOOSER)
 # Lists of tensors are no tensors: what these give as inputs can't be told from arrays of unequal rows.
 tests.exclude("test_sequence_.*|test_.*_sequence_.*|test_identity_sequence.*|test_loop.*_seq.*|test_if_seq.*|test_(identity_opt|optional)_.*")
 # Whole networks are fetched from the network.

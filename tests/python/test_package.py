@@ -1,4 +1,5 @@
 """The package as its users call it: models made here, and those of models/."""
+import gc
 import json
 import os
 import pathlib
@@ -6,6 +7,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+import time
 import warnings
 
 import numpy as np
@@ -52,6 +54,20 @@ def in_threads(work, count):
 def cache(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return tmp_path / "cache"
+
+
+@pytest.fixture
+def filled(tmp_path):
+    """A model of the tree with weights by its rule, by name."""
+    fill = pathlib.Path(os.environ.get("ISOMER_FILL", ""))
+    if not fill.is_file():
+        pytest.skip("isomer-fill expected in ISOMER_FILL")
+
+    def make(name):
+        subprocess.run([fill, MODELS / f"{name}.onnx", "-o", tmp_path], check=True)
+        return tmp_path / f"{name}.onnx"
+
+    return make
 
 
 @pytest.fixture
@@ -235,8 +251,8 @@ def test_inputs_that_do_not_fit_are_refused(feed, names, part):
 
 
 def test_what_a_session_has_not_is_named():
-    with pytest.raises(AttributeError, match="no end_profiling"):
-        isomer.InferenceSession(branches()[0]).end_profiling()
+    with pytest.raises(AttributeError, match="no get_tuning_results"):
+        isomer.InferenceSession(branches()[0]).get_tuning_results()
     with pytest.raises(isomer.UsageError, match="warp_drive"):
         isomer.InferenceSession(branches()[0], warp_drive=True)
 
@@ -262,6 +278,70 @@ def test_artifacts_have_variants(tmp_path, x):
         np.testing.assert_allclose(session.run(None, {"x": x[:size]})[1], expected(x[:size], weights)[1], rtol=1e-5, atol=1e-5)
     with pytest.raises(isomer.UsageError, match=r"\[1, 32\]; \[4, 32\]"):
         session.run(None, {"x": x[:3]})
+
+
+def until(condition, seconds=60):
+    """Whether it holds within that time."""
+    end = time.monotonic() + seconds
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.01)
+    return condition()
+
+
+def test_other_sizes_are_compiled_beside(x):
+    model, weights = branches()
+    session = isomer.InferenceSession(model)
+    for size in (1, 4, 3):
+        for _ in range(2):
+            for found, wanted in zip(session.run(None, {"x": x[:size]}), expected(x[:size], weights)):
+                np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
+    assert until(lambda: len(session._variants) == 3)
+    np.testing.assert_allclose(session.run(["z"], {"x": x})[0], expected(x, weights)[1], rtol=1e-5, atol=1e-5)
+    waiting = isomer.InferenceSession(model, jit="wait", cache=False)
+    waiting.run(None, {"x": x})
+    assert len(waiting._variants) == 1
+    with pytest.raises(isomer.UsageError, match="jit"):
+        isomer.InferenceSession(model, jit="later")
+
+
+def test_sizes_that_come_once_are_not_compiled():
+    model, _ = branches()
+    session = isomer.InferenceSession(model, cache=False)
+    for size in range(1, 20):
+        session.run(None, {"x": np.ones((size, 32), np.float32)})
+    assert until(lambda: session._background._thread is None)
+    assert len(session._variants) <= 4
+    session.run(None, {"x": np.ones((19, 32), np.float32)})
+    assert until(lambda: ((19, 32),) in session._variants)
+
+
+def test_a_program_ends_while_it_compiles(filled):
+    """At once, though the search would take minutes."""
+    program = f"""
+        import isomer, numpy as np
+        session = isomer.InferenceSession({str(filled("distilbert"))!r}, search="10min", cache=False)
+        print(session.run(None, {{each.name: np.ones((1, 4), np.int64) for each in session.get_inputs()}})[0].shape)
+    """
+    start = time.monotonic()
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0 and done.stdout == "(1, 2)\n", done.stderr
+    assert time.monotonic() - start < 120
+
+
+def test_sessions_end_with_their_last_reference(x):
+    model, _ = branches(4)
+    gc.disable()
+    try:
+        before = threading_count()
+        for _ in range(20):
+            isomer.InferenceSession(model).run(None, {"x": x})
+        assert threading_count() <= before + 2
+    finally:
+        gc.enable()
+
+
+def threading_count():
+    return len(os.listdir("/proc/self/task"))
 
 
 def test_bindings_write_where_they_are_told(x):
@@ -393,18 +473,13 @@ def test_nothing_is_lost(x):
 
 
 @pytest.mark.parametrize("name", ["espcn", "mlp", "dqn"])
-def test_models_of_the_tree_run(name):
+def test_models_of_the_tree_run(name, filled):
     """As the command line's expected values have it: on weights by their rule."""
-    fill = pathlib.Path(os.environ.get("ISOMER_FILL", ""))
-    if not fill.is_file():
-        pytest.skip("isomer-fill expected in ISOMER_FILL")
-    folder = pathlib.Path(os.environ["XDG_CACHE_HOME"])
-    folder.mkdir(parents=True, exist_ok=True)
-    subprocess.run([fill, MODELS / f"{name}.onnx", "-o", folder], check=True)
-    session = isomer.InferenceSession(folder / f"{name}.onnx")
+    model = filled(name)
+    session = isomer.InferenceSession(model)
     feed = {arg.name: np.ones([dim if isinstance(dim, int) else 1 for dim in arg.shape], np.float32)
             for arg in session.get_inputs()}
-    interpreted = isomer._isomer.Interpreter(str(folder / f"{name}.onnx")).run(list(feed.values()), 1)
+    interpreted = isomer._isomer.Interpreter(str(model)).run(list(feed.values()), 1, None)
     for output, wanted in zip(session.run(None, feed), interpreted):
         np.testing.assert_allclose(output, wanted, rtol=1e-3, atol=1e-3)
 

@@ -1,0 +1,42 @@
+"""Work that goes on while somebody else waits for nothing."""
+import threading
+import weakref
+
+
+class Background:
+    """Does pieces of work one after the other on a thread of its own, which ends when there is none left.
+
+    What was asked for last is done first, and of more than `most` that wait the oldest is dropped. `do(piece, is_over)` is
+    to return soon once `is_over()` says true: the program ends, and waits for the thread. A method is not kept alive for it.
+    """
+
+    def __init__(self, do, most):
+        self._do, self._most = weakref.WeakMethod(do), most
+        self._lock = threading.Lock()
+        self._waiting = []
+        self._thread = None
+
+    def want(self, piece):
+        with self._lock:
+            if piece in self._waiting:
+                self._waiting.remove(piece)
+            self._waiting.append(piece)
+            del self._waiting[:-self._most]
+            # A process that was forked has no such thread.
+            if self._thread is None or not self._thread.is_alive():
+                self._thread = threading.Thread(target=self._work, name="isomer")
+                self._thread.start()
+
+    def _work(self):
+        while True:
+            with self._lock:
+                if not self._waiting or self._is_over():
+                    self._thread = None
+                    return
+                piece, do = self._waiting.pop(), self._do()
+            if do is not None:
+                do(piece, self._is_over)
+
+    @staticmethod
+    def _is_over():
+        return not threading.main_thread().is_alive()

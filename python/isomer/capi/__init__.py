@@ -1,0 +1,1 @@
+"""Where programs of ONNX Runtime's look for its errors."""
