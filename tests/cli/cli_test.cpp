@@ -1,8 +1,13 @@
 // The contract of the command line (CLI.md): exit codes, one-line errors, JSON, inputs and outputs of runs.
 #include <nlohmann/json.hpp>
 
+#include <filesystem>
+#include <set>
+
 #include "cli/command_line.h"
 #include "graph/onnx/tensor_file.h"
+#include "support/long_run.h"
+#include "util/random.h"
 
 namespace isomer::test {
 namespace {
@@ -433,6 +438,61 @@ TEST_F(Interrupted, WhatIsLeftByKillingGoesWithTheNextRun) {
   const std::string file = model(kSmall, "small.onnx");
   ASSERT_EQ(isomer({"optimize", file, "-o", path("out.onnx"), "-q"}).exit_code, 0);
   EXPECT_THAT(names(), testing::UnorderedElementsAre("slow.onnx", "small.onnx", "out.onnx"));
+}
+
+/// Commands that write, ended at random moments by all three signals: what is there afterwards is whole, and nothing
+/// else is but what a killed one leaves, which the next run removes.
+TEST_F(Interrupted, AtAnyMomentLeavesWholeFilesOrNone) {
+  const std::string convolutions = model(
+      "opset 17\ngraph g(x: float32[1,32,28,28], w: float32[32,32,3,3], v: float32[32,32,3,3]) -> (y) {\n"
+      "  a = Conv(x, w) {pads = [1, 1, 1, 1]}\n  b = Relu(a)\n  y = Conv(b, v) {pads = [1, 1, 1, 1]}\n}\n",
+      "small.onnx");
+  const std::vector<std::string> commands = {
+      "optimize small.onnx -o out.onnx --proof out.proof --report out.json --for isomer --time 1s -q",
+      "compile small.onnx -o out.iso --level 3 --time 1s -q", "tune small.onnx --trials 64 --records out.records -q"};
+  const std::set<std::string> wanted = {"slow.onnx", "small.onnx",  "out.onnx",        "out.proof",      "out.json",
+                                        "out.iso",   "out.records", "out.records-wal", "out.records-shm"};
+  Random random(20261127);
+  bool was_killed = false;
+  for (int k = 0; k < (is_long_run() ? 100 : 3); ++k) {
+    const std::string command = commands[k % commands.size()];
+    const std::string signal = std::vector<std::string>{"INT", "TERM", "KILL"}[random.below(3)];
+    const double seconds = random.uniform(0, 2.5);
+    SCOPED_TRACE(fmt::format("{}: {} after {:.3f} s", command, signal, seconds));
+    for (const char* file : {"out.onnx", "out.proof", "out.json", "out.iso"}) std::filesystem::remove(path(file));
+    RunOptions options;
+    options.working_folder = folder_.path();
+    const Outcome outcome = run_program(
+        {"sh", "-c",
+         fmt::format("\"$0\" {} > /dev/null & isomer=$!; sleep {:.3f}; kill -{} $isomer 2> /dev/null; wait $isomer",
+                     command, seconds, signal),
+         tool_path("isomer").string()},
+        options);
+    const bool killed = outcome.exit_code == 128 + 9;
+    // What was stopped before it had a result ends with 4, what had one with 0; a shell tells of signals that come
+    // first.
+    EXPECT_TRUE(killed || outcome.exit_code == 0 || outcome.exit_code == 4 || outcome.exit_code > 128) << outcome.err;
+    for (const std::string& name : names())
+      EXPECT_TRUE(wanted.contains(name) || ((killed || was_killed) && name.starts_with(".isomer-"))) << name;
+    was_killed = killed || (was_killed && outcome.exit_code > 128);
+    const auto is_there = [&](const char* name) { return std::filesystem::exists(path(name)); };
+    if (is_there("out.onnx")) {
+      EXPECT_EQ(isomer({"inspect", path("out.onnx")}).exit_code, 0);
+    }
+    if (is_there("out.onnx") && is_there("out.proof")) {
+      EXPECT_EQ(isomer({"verify", convolutions, path("out.onnx"), path("out.proof")}).exit_code, 0);
+    }
+    if (is_there("out.json")) {
+      EXPECT_TRUE(json::accept(read_file(path("out.json"))));
+    }
+    if (is_there("out.iso")) {
+      EXPECT_EQ(isomer({"bench", path("out.iso"), "--duration", "0.01"}).exit_code, 0);
+    }
+    if (is_there("out.records")) {
+      EXPECT_EQ(isomer({"records", "list", "--records", path("out.records")}).exit_code, 0);
+    }
+    EXPECT_TRUE(killed || is_there("out.onnx") == is_there("out.proof"));
+  }
 }
 
 TEST_F(CommandLine, ModelsCanBeOptimizedInPlace) {
