@@ -218,8 +218,8 @@ Result<te::Program> compute_attention(const OpContext& context) {
   const te::StageValue powers = program.map(a.scores(), te::exp(score_of(last) - program.load(greatest, te::axes(3))));
   const te::StageValue total = sum_over(program, a.rows(), {a.total}, program.load(powers, {b, h, i, r}));
   Expr share = program.load(powers, te::axes(4)) * (te::literal(1, a.softmax) / program.load(total, te::axes(3)));
-  if (bias) {
-    // A query that sees no key gets nothing.
+  // A query that sees no key gets nothing. By its place alone it sees the first one, or its own.
+  if (context.has_input(kMask) || context.has_input(kLengths) || a.left >= 0) {
     const Expr hidden = te::literal(-std::numeric_limits<double>::infinity(), dtype);
     const te::StageValue seen =
         program.reduce(a.rows(), {a.total}, te::maximum(dtype), attention_bias(context, a, b, h, i, r));
