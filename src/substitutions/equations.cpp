@@ -3,17 +3,21 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <numeric>
 
 #include "substitutions/rules_file.h"
 #include "substitutions/smallest.h"
 #include "verify/bind.h"
+#include "verify/prove_elements.h"
 
 namespace isomer::substitutions {
 namespace {
 
 constexpr int kInputs = 8;  ///< on which both sides are compared before nothing is known
+/// Numerators of small inputs, where cases meet, and of others, beyond limits that an equation may have.
+constexpr std::array<int64_t, 2> kReach = {6, 300};
 constexpr std::string_view kBlank = " \t\r";
 
 std::string_view trimmed(std::string_view text) {
@@ -117,25 +121,41 @@ Result<Judgement> judge(const StatedEquation& equation, verify::Prover& prover, 
   bool is_proved = true;
   const std::vector<Output> outputs = equations_at(equation, *equation.types);
   for (const Output& output : outputs) {
-    TRY(const verify::Proof proof, verify::prove({output.left, output.right, {}}, *equation.types, prover));
+    const verify::Law claim{output.left, output.right, {}};
+    TRY(const verify::Proof proof, verify::prove(claim, *equation.types, prover));
     if (proof.certificate) {
       result.proof.uses.insert(result.proof.uses.end(), proof.certificate->uses.begin(), proof.certificate->uses.end());
       continue;
     }
-    is_proved = false;
     result.stop = proof.stop;
+    if (!prover.arithmetic) {
+      TRY(verify::ArithmeticSolver arithmetic, verify::ArithmeticSolver::start());
+      prover.arithmetic.emplace(std::move(arithmetic));
+    }
+    TRY(const verify::ByElements elements,
+        verify::compare_elements(claim, *equation.types, prover.laws.signatures(), *prover.arithmetic));
+    is_proved &= elements != verify::ByElements::kNot;
+    result.by_elements |= elements == verify::ByElements::kByFunctions || elements == verify::ByElements::kBySolver;
+    if (elements == verify::ByElements::kBySums) {
+      verify::Bindings sides;
+      sides.tensors = {{"left", output.left}, {"right", output.right}};
+      result.proof.uses.push_back({verify::kByElements, std::move(sides)});
+    }
   }
   // What has a proof is tried, too: a false law proves much.
-  const FloatClass float_class = is_proved ? float_class_of(result.proof, prover.laws.axioms()) : FloatClass::kExact;
+  const FloatClass float_class = !is_proved           ? FloatClass::kExact
+                                 : result.by_elements ? FloatClass::kUnsafe
+                                                      : float_class_of(result.proof, prover.laws.axioms());
   Random random(seed);
-  for (size_t k = 0; k < outputs.size() && !result.counterexample; ++k)
-    for (int input = 0; input < kInputs && !result.counterexample; ++input) {
-      auto check =
-          verify::check_instance({{outputs[k].left, outputs[k].right, {}}, *equation.types}, random, float_class);
-      if (!check) break;
-      if (check->counterexample)
-        result.counterexample = smallest(equation, k, *std::move(check->counterexample), random);
-    }
+  for (const int64_t reach : kReach)
+    for (size_t k = 0; k < outputs.size() && !result.counterexample; ++k)
+      for (int input = 0; input < kInputs && !result.counterexample; ++input) {
+        auto check = verify::check_instance({{outputs[k].left, outputs[k].right, {}}, *equation.types}, random,
+                                            float_class, reach);
+        if (!check) break;
+        if (check->counterexample)
+          result.counterexample = smallest(equation, k, *std::move(check->counterexample), random);
+      }
   if (is_proved && !result.counterexample) {
     result.verdict = Judgement::Verdict::kProved;
     return result;

@@ -36,7 +36,8 @@ std::vector<Output> equations_at(const StatedEquation& equation, const verify::V
 struct Judgement {
   enum class Verdict { kProved, kRefuted, kUnknown };
   Verdict verdict = Verdict::kUnknown;
-  verify::Certificate proof;                             ///< of all outputs together
+  verify::Certificate proof;  ///< of all outputs together
+  bool by_elements = false;   ///< some outputs are equal by their elements, for reasons that no certificate says
   std::optional<verify::Counterexample> counterexample;  ///< to the first output that has one
   verify::Saturated stop = verify::Saturated::kClosed;   ///< why there is no proof
 

@@ -45,6 +45,7 @@ std::string Standing::why() const {
     return verdict == Verdict::kRule ? rules.front() : laws.front();
   std::vector<std::string> used = rules;
   for (const std::string& law : laws) used.push_back("law " + law);
+  if (by_elements) used.push_back("the elements of both sides");
   return fmt::format("from {}", fmt::join(used, ", "));
 }
 
@@ -66,7 +67,11 @@ Result<Standing> standing_of(const StatedEquation& equation, Consequences& libra
     result.laws = names(found.laws);
   } else if (judgement.verdict == Judgement::Verdict::kProved) {
     result.verdict = Standing::Verdict::kProved;
-    result.laws = laws_of(judgement.proof, prover.laws.axioms());
+    verify::Certificate laws = judgement.proof;
+    const auto count =
+        std::erase_if(laws.uses, [](const verify::LawUse& use) { return use.law == verify::kByElements; });
+    result.by_elements = judgement.by_elements || count > 0;
+    result.laws = laws_of(laws, prover.laws.axioms());
   }
   return result;
 }

@@ -15,7 +15,7 @@ struct Standing {
     kFollows,          ///< from rules alone
     kLaw,              ///< an instance of one law
     kFollowsWithLaws,  ///< from rules and laws, or laws, each used as a rule
-    kProved,           ///< by the prover alone
+    kProved,           ///< by the prover alone: from laws, or by elements
     kRefuted,
     kUnknown,
   };
@@ -23,6 +23,7 @@ struct Standing {
 
   Verdict verdict = Verdict::kUnknown;
   std::vector<std::string> rules, laws;  ///< by name: what it follows from
+  bool by_elements = false;              ///< or from the elements of both sides
   std::optional<verify::Counterexample> counterexample;
   verify::Saturated from_rules = verify::Saturated::kClosed,
                     from_laws = verify::Saturated::kClosed;  ///< why they say nothing

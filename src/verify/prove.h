@@ -26,6 +26,7 @@ struct Proof {
 struct Prover {
   LawSet laws;
   Solver solver;
+  std::optional<ArithmeticSolver> arithmetic = {};  ///< started where it is asked first
 
   /// With the laws of all rows. Errors: those of Solver.
   static Result<Prover> start(const SolverOptions& options = {});

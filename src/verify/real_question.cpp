@@ -65,8 +65,13 @@ std::string RealQuestion::word(const Product& product) {
     words.push_back(same->second);
     return joined("*", words, "1.0");
   }
+  // Bounds are of at least one value.
+  const bool is_positive = inner.conditions.empty() && std::ranges::all_of(inner.factors, [](const FactorRef& factor) {
+                             return is_call(factor, "exp");
+                           });
   sums_.emplace_back(std::move(inner), fmt::format("sum{}", sums_.size()));
   declarations_ += fmt::format("(declare-const {} Real)\n", sums_.back().second);
+  if (is_positive) assertions_ += fmt::format("(assert (> {} 0.0))\n", sums_.back().second);
   words.push_back(sums_.back().second);
   return joined("*", words, "1.0");
 }
@@ -112,15 +117,18 @@ std::string RealQuestion::call(const Factor& factor) {
   for (const Element& argument : factor.arguments) arguments.push_back(defined(word(argument)));
   if (factor.name == "is_zero") return defined(fmt::format("(ite (= {} 0.0) 1.0 0.0)", arguments[0]));
   if (factor.name == "is_positive") return defined(fmt::format("(ite (> {} 0.0) 1.0 0.0)", arguments[0]));
-  const std::string function = fmt::format("|function {} {}|", factor.name, arguments.size());
-  std::string sorts;
-  for (size_t k = 0; k < arguments.size(); ++k) sorts += "Real ";
-  if (functions_.insert(function).second) declarations_ += fmt::format("(declare-fun {} ({}) Real)\n", function, sorts);
-  if (arguments.empty()) return function;
-  const std::string value = defined(fmt::format("({} {})", function, fmt::join(arguments, " ")));
+  const std::string value = applied(factor.name, arguments);
   if (factor.is_truth) assertions_ += fmt::format("(assert (or (= {0} 0.0) (= {0} 1.0)))\n", value);
   if (arguments.size() == 1) add_facts(factor.name, arguments[0], value);
   return value;
+}
+
+std::string RealQuestion::applied(const std::string& name, const std::vector<std::string>& arguments) {
+  const std::string function = fmt::format("|function {} {}|", name, arguments.size());
+  std::string sorts;
+  for (size_t k = 0; k < arguments.size(); ++k) sorts += "Real ";
+  if (functions_.insert(function).second) declarations_ += fmt::format("(declare-fun {} ({}) Real)\n", function, sorts);
+  return arguments.empty() ? function : defined(fmt::format("({} {})", function, fmt::join(arguments, " ")));
 }
 
 /// What is known of functions, said of the calls that there are.
@@ -133,6 +141,8 @@ void RealQuestion::add_facts(const std::string& name, const std::string& argumen
     for (const auto& [other, its] : others)
       assertions_ += fmt::format("(assert (and (=> (< {0} {1}) (< {2} {3})) (=> (< {1} {0}) (< {3} {2}))))\n", argument,
                                  other, value, its);
+  if (name == "exp")
+    for (size_t k = 0; k < others.size() && k < kMostRelated; ++k) relate_powers(others[k], call);
   others.push_back(call);
   // tanh x = (exp 2x - 1) / (exp 2x + 1)
   for (const auto& [x, y] : name == "exp" ? calls_["tanh"] : std::vector<std::pair<std::string, std::string>>())
@@ -143,8 +153,22 @@ void RealQuestion::add_facts(const std::string& name, const std::string& argumen
     assertions_ += fmt::format("(assert (=> (not (= {0} 0.0)) (= (* {0} {1}) 1.0)))\n", argument, value);
   if (name == "exp")
     assertions_ += fmt::format("(assert (and (> {1} 0.0) (=> (= {0} 0.0) (= {1} 1.0))))\n", argument, value);
+  if (name == "log") {
+    const std::string power = applied("exp", {value});
+    assertions_ += fmt::format("(assert (=> (> {0} 0.0) (= {1} {0})))\n", argument, power);
+    add_facts("exp", value, power);
+  }
   if (name == "sqrt")
     assertions_ += fmt::format("(assert (=> (>= {0} 0.0) (and (>= {1} 0.0) (= (* {1} {1}) {0}))))\n", argument, value);
+}
+
+/// exp -x = 1 / exp x, exp 2x = (exp x)^2
+void RealQuestion::relate_powers(const Call& a, const Call& b) {
+  assertions_ +=
+      fmt::format("(assert (=> (= {0} (- {2})) (= (* {1} {3}) 1.0)))\n", a.first, a.second, b.first, b.second);
+  for (const auto& [once, twice] : {std::pair(a, b), std::pair(b, a)})
+    assertions_ += fmt::format("(assert (=> (= {2} (* 2.0 {0})) (= {3} (* {1} {1}))))\n", once.first, once.second,
+                               twice.first, twice.second);
 }
 
 void RealQuestion::relate_tanh(const std::string& argument, const std::string& value, const std::string& exponent,

@@ -29,7 +29,10 @@ class RealQuestion {
   std::string call(const Factor& factor);
   std::string greatest(const FactorRef& factor);
   std::string defined(const std::string& value);
+  std::string applied(const std::string& name, const std::vector<std::string>& arguments);
   void add_facts(const std::string& name, const std::string& argument, const std::string& value);
+  using Call = std::pair<std::string, std::string>;  ///< argument and value
+  void relate_powers(const Call& a, const Call& b);
   void relate_tanh(const std::string& argument, const std::string& value, const std::string& exponent,
                    const std::string& power);
 
@@ -43,8 +46,7 @@ class RealQuestion {
   std::map<std::string, std::string> known_;  ///< names of values, by their words
   std::vector<std::pair<Product, std::string>> sums_;
   std::vector<std::pair<FactorRef, std::string>> maxima_;
-  std::map<std::string, std::vector<std::pair<std::string, std::string>>>
-      calls_;  ///< arguments and values, by function
+  std::map<std::string, std::vector<Call>> calls_;  ///< by function
   bool has_words_ = true;
 };
 

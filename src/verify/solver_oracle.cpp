@@ -1,5 +1,7 @@
 #include "verify/solver_oracle.h"
 
+#include <algorithm>
+
 #include "verify/real_question.h"
 #include "verify/smt_facts.h"
 
@@ -14,7 +16,14 @@ bool SolverOracle::follows(const Facts& facts, const te::Expr& condition, const 
 
 bool SolverOracle::is_zero(const Element& element, const Facts& facts, ElementMaker& make,
                            ElementComparison& comparison) {
-  return RealQuestion(make, *this, comparison, facts).is_zero(element);
+  if (RealQuestion(make, *this, comparison, facts).is_zero(element)) return true;
+  // Sums of logarithms are equal where the products of what they are of are.
+  const bool has_logarithm = std::ranges::any_of(element.products, [](const Product& product) {
+    return product.bounds.empty() && product.factors.size() == 1 && is_call(product.factors[0], "log");
+  });
+  if (!has_logarithm) return false;
+  const Element power = make.sum(make.call("exp", {element}), make.number(te::Rational(-1)));
+  return RealQuestion(make, *this, comparison, facts).is_zero(power);
 }
 
 bool SolverOracle::is_contradiction(const std::string& assertions, bool thoroughly) {

@@ -8,6 +8,7 @@
 
 #include "substitutions/library.h"
 #include "support/files.h"
+#include "support/long_run.h"
 #include "verify/prove.h"
 
 namespace isomer::substitutions {
@@ -66,6 +67,35 @@ TEST_F(Equations, ThatGiveAVariableBackAreRefutedByASmallCounterexample) {
 }
 
 TEST_F(Equations, ThatAreClassicsAreProved) { expect_proved("classics.equations"); }
+
+TEST_F(Equations, OfAlgebraAreProvedAndTheirNearMissesRefuted) {
+  const size_t step = test::is_long_run() ? 1 : 7;
+  for (const auto& [file, verdict] :
+       {std::pair("algebra.equations", Verdict::kProved), std::pair("algebra_wrong.equations", Verdict::kRefuted)}) {
+    const std::vector<StatedEquation> equations = equations_of(text_of(file));
+    for (size_t k = 0; k < equations.size(); k += step)
+      EXPECT_EQ(judged(equations[k]).verdict, verdict) << equations[k].text();
+  }
+}
+
+/// What a certificate says of elements is that sums are grouped otherwise: functions of data may overflow on one side.
+TEST_F(Equations, CertificatesByElementsAreOfSumsAndMaxima) {
+  const auto replayed = [&](const std::string& line) {
+    const StatedEquation equation = equations_of(line).at(0);
+    const Output output = equations_at(equation, *equation.types).at(0);
+    verify::Bindings sides;
+    sides.tensors = {{"left", output.left}, {"right", output.right}};
+    const verify::Certificate certificate{{{verify::kByElements, std::move(sides)}}};
+    return verify::replay(certificate, laws_.axioms(), {output.left, output.right, {}}, *equation.types, fresh_).ok();
+  };
+  EXPECT_TRUE(replayed("a[2,3] | ReduceMean(a){axes=[1],keepdims=0} = Div(ReduceSum(a){axes=[1],keepdims=0},3)"));
+  EXPECT_TRUE(replayed("a[3,4] b[4,5] | Einsum(a,b){equation=\"ij,jk->ik\"} = MatMul(a,b)"));
+  EXPECT_TRUE(replayed("a[2,3] | ReduceMax(Neg(a)){axes=[1]} = Neg(ReduceMin(a){axes=[1]})"));
+  EXPECT_FALSE(replayed("a[2,5] | Softmax(a){axis=1} = Div(Exp(a),ReduceSum(Exp(a)){axes=[1],keepdims=1})"));
+  EXPECT_FALSE(replayed("a[4] b[4] | Exp(Add(a,b)) = Mul(Exp(a),Exp(b))"));
+  EXPECT_FALSE(replayed("a[4] b[4] | Mul(Exp(a),Exp(Neg(a))) = Mul(Exp(b),Exp(Neg(b)))"));
+  EXPECT_FALSE(replayed("a[4] | Div(a,Div(3,a)) = Div(Mul(a,a),3)"));
+}
 
 /// Made by `isomer library check-equations taso_wrong.equations --wrong > taso_wrong.counterexamples`.
 TEST_F(Equations, OfTasoThatAreWrongAreRefuted) {

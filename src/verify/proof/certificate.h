@@ -25,8 +25,7 @@ struct Certificate {
 
 using Equations = std::vector<std::pair<Term, Term>>;
 
-/// Whether left = right follows from the equations: terms are equal where their operators, parameters and arguments
-/// are.
+/// Whether left = right follows from the equations: terms are equal where operators, parameters and arguments are.
 bool follows(const Equations& equations, const Term& left, const Term& right);
 
 }  // namespace isomer::verify

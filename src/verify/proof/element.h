@@ -73,13 +73,13 @@ std::string text(const Element& element);
 using Replacement = std::map<std::string, te::Expr, std::less<>>;
 te::Expr with_names(const te::Expr& expr, const Replacement& names);
 
-/// Makes elements, in normal form. Beyond kMostProducts it gives up: is_exhausted, and nothing that it makes means
-/// anything.
+/// Makes elements, in normal form. Beyond kMostProducts it gives up: is_exhausted, and what it makes means nothing.
 class ElementMaker {
  public:
   static constexpr size_t kMostProducts = 160;
 
   bool is_exhausted() const { return exhausted_; }
+  bool has_called() const { return called_; }  ///< a function, of what is no number
   /// A name that no other has, of an integer from 0 to below the extent.
   Bound fresh(std::string_view prefix, te::Expr extent);
   /// Its normal form. Sizes are at least 1, indices and bounds within their extents.
@@ -132,7 +132,7 @@ class ElementMaker {
   bool flatten(std::vector<Piece>& pieces);
   bool is_always_there(const Piece& piece) const;
 
-  bool exhausted_ = false;
+  bool exhausted_ = false, called_ = false;
   int count_ = 0;
   std::map<std::string, te::Expr, std::less<>> extents_;
 };

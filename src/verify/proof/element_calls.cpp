@@ -67,6 +67,7 @@ std::optional<te::Rational> constant(const Element& element) {
 Element ElementMaker::call(const std::string& name, std::vector<Element> arguments, bool is_truth) {
   if (exhausted_) return {};
   for (const Element& argument : arguments) {
+    called_ = called_ || std::ranges::any_of(argument.products, [](const Product& p) { return !p.factors.empty(); });
     const te::Expr* found = free_condition(argument);
     if (!found) continue;
     const te::Expr condition = *found, opposite = simplified(te::logical_not(condition));

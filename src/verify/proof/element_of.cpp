@@ -162,8 +162,7 @@ class ElementReader::Stages {
         if (is_float(dtype)) return make_.product(a, make_.call("reciprocal", {b}));
         break;
       case kPow:
-        if (const auto* exponent = te::as<te::Literal>(e.right); exponent && exponent->value.equals(2))
-          return make_.product(a, a);
+        if (make_.sum(b, make_.number(te::Rational(-2))).products.empty()) return make_.product(a, a);
         break;
       default: break;
     }

@@ -32,6 +32,7 @@ std::optional<std::string> why_not_proved(const LawSizes& sizes, Oracle* oracle)
   }
   const auto one = reader.element(sizes.law.left, position), two = reader.element(sizes.law.right, position);
   if (!one.ok() || !two.ok()) return (one.ok() ? two : one).error().message();
+  if (make.has_called() && !sizes.may_call) return "functions of data";
   const bool is_equal = ElementComparison(make, index).are_equal(*one, *two, facts);
   if (is_equal) return std::nullopt;
   return fmt::format("elements\n    {}\n    {}", text(*one), text(*two));

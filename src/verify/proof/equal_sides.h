@@ -18,10 +18,10 @@ struct LawSizes {
   VariableTypes types;               ///< dims are
   std::vector<te::Expr> facts = {};  ///< that tensors on the way have elements
   bool is_general = true;
+  bool may_call = true;  ///< functions; else sums of products of data and maxima of them only
 };
 
-/// Whether both sides have equal shapes and elements for all sizes; else why that was not found. nullptr: by
-/// normal forms alone.
+/// Whether both sides have equal shapes and elements for all sizes; else why not. No oracle: by normal forms alone.
 std::optional<std::string> why_not_proved(const LawSizes& sizes, Oracle* oracle);
 
 }  // namespace isomer::verify

@@ -33,8 +33,7 @@ class IndexFacts {
   /// Without an oracle (nullptr) what it would have to tell is not found.
   IndexFacts(Oracle* oracle, const ElementMaker& make) : oracle_(oracle), make_(make) {}
 
-  /// Whether the condition holds for all integers for which the facts do, sizes being at least 1. False where that was
-  /// not found.
+  /// Whether the condition was found to hold for all integers for which the facts do, sizes being at least 1.
   bool follows(const Facts& facts, const te::Expr& condition);
   /// Of index arithmetic, normal forms with the names within their extents: the facts must say so too.
   bool are_equal(const Facts& facts, const te::Expr& a, const te::Expr& b);

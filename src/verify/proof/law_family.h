@@ -55,8 +55,7 @@ struct SaidRank {
   int64_t more = 0;
 };
 std::map<std::string, SaidRank> ranks_said(const Law& law);
-/// What the name of a dim says: "x" and 2 of "x_2", "x" and -1 of "x_back1", counted from the back; "x" and nothing of
-/// "x_rank".
+/// What the name of a dim says: "x" and 2 of "x_2", "x" and -1 of "x_back1" (from the back), "x" alone of "x_rank".
 struct DimName {
   std::string variable;
   std::optional<int> axis;

@@ -62,7 +62,7 @@ Result<Law> equal_by_elements(const Bindings& bindings, const VariableTypes& typ
   std::vector<ValueType> all_types;
   for (const auto& [name, type] : types) all_types.push_back(type);
   const bool holds = is_drawn("any of floats", all_types) && signatures.remembered(sides.text() + text_of(types), [&] {
-    return !why_not_proved({sides, types}, nullptr);
+    return !why_not_proved({sides, types, {}, true, false}, nullptr);
   });
   if (!holds) return invalid(sides.text(), "floats, and the same elements on both sides expected");
   return sides;

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "graph/interpret.h"
+#include "graph/te/integer_algebra.h"
 #include "verify/proof/refute/evaluate_exact.h"
 #include "verify/proof/term_graph.h"
 
@@ -33,10 +34,11 @@ std::string text_of(const te::ValuesOver<A>& values) {
 
 /// Small rationals, where cases meet: zeros, equal numbers, both signs; residues that are as good as any.
 te::Concrete<te::RationalAlgebra>::Scalar draw(const te::Concrete<te::RationalAlgebra>& scalars, DataType dtype,
-                                               Random& random) {
-  return scalars.literal(te::Number::fraction(random.between(-6, 6), random.chance(0.3) ? 2 : 1), dtype);
+                                               Random& random, int64_t most) {
+  return scalars.literal(te::Number::fraction(random.between(-most, most), random.chance(0.3) ? 2 : 1), dtype);
 }
-te::Concrete<te::PrimeFieldAlgebra>::Scalar draw(const te::Concrete<te::PrimeFieldAlgebra>&, DataType, Random& random) {
+te::Concrete<te::PrimeFieldAlgebra>::Scalar draw(const te::Concrete<te::PrimeFieldAlgebra>&, DataType, Random& random,
+                                                 int64_t) {
   return te::Concrete<te::PrimeFieldAlgebra>::real(random.below(te::PrimeFieldAlgebra::kPrime));
 }
 
@@ -65,7 +67,8 @@ struct Comparison {
 
 /// Nothing where a side has no value in the algebra.
 template <te::RealAlgebra A>
-std::optional<Comparison> compare(const Graph& graph, const LawInstance& instance, A algebra, Random& random) {
+std::optional<Comparison> compare(const Graph& graph, const LawInstance& instance, A algebra, Random& random,
+                                  int64_t most) {
   const te::Concrete<A> scalars{std::move(algebra)};
   std::vector<te::ValuesOver<A>> inputs;
   for (const auto& [name, type] : instance.types) {
@@ -75,7 +78,7 @@ std::optional<Comparison> compare(const Graph& graph, const LawInstance& instanc
       if (type.dtype == DataType::kBool)
         values.elements.push_back(scalars.integer(random.between(0, 1)));
       else
-        values.elements.push_back(is_float(type.dtype) ? draw(scalars, type.dtype, random)
+        values.elements.push_back(is_float(type.dtype) ? draw(scalars, type.dtype, random, most)
                                                        : scalars.integer(random.between(-9, 9)));
     }
     inputs.push_back(std::move(values));
@@ -150,11 +153,12 @@ std::optional<Comparison> compare_wrapped(const Graph& graph, const LawInstance&
   std::vector<te::Array> inputs;
   Comparison result;
   for (const auto& [name, type] : instance.types) {
-    if (type.dtype != DataType::kInt64) return std::nullopt;
+    if (!isomer::is_int(type.dtype)) return std::nullopt;
     const Dims dims = *constants(*type.shape);
     std::vector<int64_t> values(static_cast<size_t>(element_count(dims)));
-    for (int64_t& value : values) value = draw_wide(random);
-    result.inputs.push_back(fmt::format("{}: int64[{}] = {{{}}}", name, fmt::join(dims, ","), fmt::join(values, ", ")));
+    for (int64_t& value : values) value = te::wrap(type.dtype, draw_wide(random));
+    result.inputs.push_back(fmt::format("{}: {}[{}] = {{{}}}", name, isomer::name(type.dtype), fmt::join(dims, ","),
+                                        fmt::join(values, ", ")));
     inputs.push_back(te::Array::integers(type.dtype, dims, values));
   }
   if (inputs.empty()) return std::nullopt;
@@ -188,16 +192,17 @@ std::string Counterexample::text() const {
   return fmt::format("{}\n  left: {}\n  right: {}", result, left, right);
 }
 
-std::optional<InstanceCheck> check_instance(const LawInstance& instance, Random& random, FloatClass float_class) {
+std::optional<InstanceCheck> check_instance(const LawInstance& instance, Random& random, FloatClass float_class,
+                                            int64_t most) {
   std::vector<Term> terms = {instance.law.left, instance.law.right};
   if (float_class >= FloatClass::kFinite)
     for (const Term* side : {&instance.law.left, &instance.law.right}) add_applications(*side, terms);
   const auto graph = graph_of(terms, instance.types);
   if (!graph.ok()) return std::nullopt;
   InstanceCheck result;
-  auto comparison = compare(*graph, instance, te::RationalAlgebra(), random);
+  auto comparison = compare(*graph, instance, te::RationalAlgebra(), random, most);
   result.over_rationals = comparison.has_value();
-  if (!comparison) comparison = compare(*graph, instance, te::PrimeFieldAlgebra(random.next()), random);
+  if (!comparison) comparison = compare(*graph, instance, te::PrimeFieldAlgebra(random.next()), random, most);
   if (comparison && !comparison->is_same && !result.over_rationals) {
     comparison = compare_doubles(*graph, instance, random);
     result.in_doubles = true;

@@ -26,8 +26,9 @@ struct InstanceCheck {
 };
 
 /// Nothing where a side cannot be evaluated; where the sides differ after something on the way was not finite (the
-/// maximum of a window of padding alone), of which a law of the class kFinite or below says nothing.
+/// maximum of a window of padding alone), of which a law of the class kFinite or below says nothing. Rationals are of
+/// numerators up to `most`.
 std::optional<InstanceCheck> check_instance(const LawInstance& instance, Random& random,
-                                            FloatClass float_class = FloatClass::kExact);
+                                            FloatClass float_class = FloatClass::kExact, int64_t most = 6);
 
 }  // namespace isomer::verify

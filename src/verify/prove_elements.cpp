@@ -1,0 +1,30 @@
+#include "verify/prove_elements.h"
+
+#include <algorithm>
+
+#include "verify/proof/equal_sides.h"
+#include "verify/solver_oracle.h"
+
+namespace isomer::verify {
+
+Result<ByElements> compare_elements(const Law& claim, const VariableTypes& types, Signatures& signatures,
+                                    ArithmeticSolver& solver) {
+  TRY(const Law sides, spelled_claim(claim, types, signatures));
+  // Integers have limits, of which elements say nothing.
+  const auto has_elements = [](const auto& named) {
+    return is_float(named.second.dtype) || named.second.dtype == DataType::kBool;
+  };
+  if (!std::ranges::all_of(types, has_elements)) return ByElements::kNot;
+  LawSizes sizes{sides, types, {}, true, false};
+  const bool all_floats = std::ranges::all_of(types, [](const auto& named) { return is_float(named.second.dtype); });
+  if (all_floats && !why_not_proved(sizes, nullptr)) return ByElements::kBySums;
+  sizes.may_call = true;
+  if (!why_not_proved(sizes, nullptr)) return ByElements::kByFunctions;
+  TRY_VOID(solver.start_over());
+  SolverOracle oracle(solver);
+  const auto reason = why_not_proved(sizes, &oracle);
+  if (oracle.error()) return *oracle.error();
+  return reason ? ByElements::kNot : ByElements::kBySolver;
+}
+
+}  // namespace isomer::verify
