@@ -82,11 +82,12 @@ bool Redirects::redirect(ValueId from, ValueId to) {
     const bool node_stays = std::any_of(node.outputs.begin(), node.outputs.end(), [&](ValueId other) {
       return other.valid() && other != from && uses(other) > 0;
     });
-    const bool stays = !graph_.value(to).producer.valid() || is_output(graph_, to);
+    const bool stays = !graph_.value(to).producer.valid() || is_output(graph_, to) || named_.contains(to);
     const Value& source = graph_.value(to);
     const bool becomes_constant = graph_.is_constant(to) && source.constant->bytes().size() <= kSmallBytes;
     if (((node.op == &identity_of(source.type) && only_output) || node_stays) && stays && !becomes_constant)
       return false;
+    if (!stays) named_.insert(to);
   }
   target_[from.index] = to;
   redirected_.push_back(from);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string_view>
 #include <vector>
 
@@ -26,6 +27,7 @@ class Redirects {
   Graph& graph_;
   std::vector<ValueId> target_;
   std::vector<ValueId> redirected_;
+  std::set<ValueId> named_;  ///< values that will have the name of an output
   std::optional<std::vector<int>> uses_;
 };
 

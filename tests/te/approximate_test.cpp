@@ -82,6 +82,19 @@ TEST(Approximate, WhatIsMovedIsAsFarAsItWas) {
   EXPECT_EQ(made->distance.absolute, before.distance.absolute);
 }
 
+/// A function has no value for some exact numbers, however it rounds; beside its end an inexact one may have one or
+/// not.
+TEST(Approximate, WhereThereIsNoValueNothingIsInDoubt) {
+  const std::vector<double> elements = {0.5, 2, -3, 0.25, 1, -1, 0, 7};
+  const Program program = map(unary(UnaryOp::kAsin, load({BufferRef::Kind::kInput, 0, 0}, kFloat, {axis(0)})));
+  const Array array = Array::reals(kFloat, {kSize}, elements);
+  const auto exact = approximate(program, program.outputs[0], std::vector{Approximate{array, {}}});
+  ASSERT_TRUE(exact.ok()) << exact.error().message();
+  EXPECT_TRUE(std::isnan(exact->value.real(1)));
+  EXPECT_TRUE(rounded(*exact).ok());
+  EXPECT_FALSE(approximate(program, program.outputs[0], std::vector{Approximate{array, {0x1p-24, 0}}}).ok());
+}
+
 TEST(Approximate, WhatIsRoundedIsWithinItsDistance) {
   struct Case {
     std::vector<double> elements;

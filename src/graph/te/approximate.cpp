@@ -111,7 +111,11 @@ Result<Approximate> approximate(const Program& program, StageValue output, std::
   if (!errors) return result;
   TRY(const Approximate off, in_doubles(*errors, errors->outputs[0], inputs));
   const std::span<const double> bounds = off.value.reals();
-  if (!std::ranges::all_of(bounds, [](double bound) { return std::isfinite(bound); })) return undecided();
+  // Of exact numbers for which a function has no value there is none, however it rounds.
+  const bool may_be_none = most.is_zero() && is_float(result.value.dtype());
+  for (size_t i = 0; i < bounds.size(); ++i)
+    if (!std::isfinite(bounds[i]) && !(may_be_none && std::isnan(result.value.as_double(static_cast<int64_t>(i)))))
+      return undecided();
   if (std::ranges::any_of(bounds, [](double bound) { return bound > 0; }))
     result.distance = covering(sizes_of(result.value), bounds, most);
   return result;
