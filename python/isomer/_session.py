@@ -452,10 +452,10 @@ class InferenceSession:
     def _compile_beside(self, shapes, is_over):
         try:
             variant = self._made(shapes, is_over)
-        except _isomer.Refused as refused:
-            if refused.args[0] != "stopped":
+        except Exception as error:  # told to who runs these shapes next
+            if not (isinstance(error, _isomer.Refused) and error.args[0] == "stopped"):
                 with self._lock:
-                    self._failures[shapes] = refused
+                    self._failures[shapes] = error
             return
         with self._lock:
             self._keep_variant(shapes, variant)
@@ -464,7 +464,7 @@ class InferenceSession:
         """What runs now: the interpreter, while a variant is made, if it is worth it."""
         failure = self._failures.get(shapes)
         if failure is not None:
-            if failure.args[0] != "unsupported":
+            if not isinstance(failure, _isomer.Refused) or failure.args[0] != "unsupported":
                 with raised():
                     raise failure
             warnings.warn(f"interpreting, which is slow: {failure.args[1]}", stacklevel=5)
@@ -564,12 +564,7 @@ class InferenceSession:
 
     def run(self, output_names, input_feed, run_options=None):
         """Outputs by name (None: all of them), as arrays, of inputs by name: arrays, or what DLPack or NumPy takes."""
-        if self._profile:
-            begin = time.perf_counter_ns()
-            results = self._results(self._arrays(input_feed))
-            self._profile.add("model_run", begin)
-        else:
-            results = self._results(self._arrays(input_feed))
+        results = self._results(self._arrays(input_feed))
         if not output_names:
             return results
         by_name = {arg.name: result for arg, result in zip(self._outputs, results)}
@@ -579,6 +574,7 @@ class InferenceSession:
             raise UsageError(f"{error.args[0]}: a name of an output expected") from None
 
     def _results(self, arrays, outputs=None):
+        begin = time.perf_counter_ns() if self._profile else 0
         variant = self._variants.get(tuple([array.shape for array in arrays]))
         if variant is None:
             for arg, array in zip(self._inputs, arrays):
@@ -601,6 +597,8 @@ class InferenceSession:
                 raise
         if not variant.are_outputs_plain:
             results = [result if port.is_plain else result.view(port.dtype) for port, result in zip(variant.outputs, results)]
+        if self._profile:
+            self._profile.add("model_run", begin)
         return results
 
     @staticmethod

@@ -65,8 +65,10 @@ std::string RealQuestion::word(const Product& product) {
     words.push_back(same->second);
     return joined("*", words, "1.0");
   }
-  // Bounds are of at least one value.
-  const bool is_positive = inner.conditions.empty() && std::ranges::all_of(inner.factors, [](const FactorRef& factor) {
+  const bool has_summands = inner.conditions.empty() && std::ranges::all_of(inner.bounds, [&](const Bound& bound) {
+                              return make_.is_at_least_one(bound.extent);
+                            });
+  const bool is_positive = has_summands && std::ranges::all_of(inner.factors, [](const FactorRef& factor) {
                              return is_call(factor, "exp");
                            });
   sums_.emplace_back(std::move(inner), fmt::format("sum{}", sums_.size()));

@@ -22,6 +22,8 @@ class RealQuestion {
   bool is_zero(const Element& element);
 
  private:
+  using Call = std::pair<std::string, std::string>;  ///< argument and value
+
   std::string word(const Element& element);
   std::string word(const Product& product);
   std::string word(const FactorRef& factor);
@@ -31,7 +33,6 @@ class RealQuestion {
   std::string defined(const std::string& value);
   std::string applied(const std::string& name, const std::vector<std::string>& arguments);
   void add_facts(const std::string& name, const std::string& argument, const std::string& value);
-  using Call = std::pair<std::string, std::string>;  ///< argument and value
   void relate_powers(const Call& a, const Call& b);
   void relate_tanh(const std::string& argument, const std::string& value, const std::string& exponent,
                    const std::string& power);

@@ -304,6 +304,17 @@ def test_other_sizes_are_compiled_beside(x):
         isomer.InferenceSession(model, jit="later")
 
 
+def test_what_fails_beside_is_told_to_the_next_run(tmp_path, x):
+    file = tmp_path / "model.onnx"
+    onnx.save(branches()[0], file)
+    session = isomer.InferenceSession(file, cache=False)
+    os.utime(file, (1, 1))  # another one, for all that is known
+    session.run(None, {"x": x})
+    assert until(lambda: session._failures)
+    with pytest.raises(isomer.UsageError, match="it changed since"):
+        session.run(None, {"x": x})
+
+
 def test_sizes_that_come_once_are_not_compiled():
     model, _ = branches()
     session = isomer.InferenceSession(model, cache=False)
