@@ -41,32 +41,50 @@ int64_t steps_of_block(int64_t steps) {
   return root;
 }
 
-/// Cuts a reduction's loop into steps of `width` lanes, which hold partial results that the block combines. The loop
-/// over the steps, or over blocks of them; the schedule is spoilt where it gives none.
+/// Partial sums over `steps` in `lanes` become those of sums of blocks of steps. The loop over the blocks; the schedule
+/// is spoilt where it gives none.
+std::optional<LoopId> sum_blocks(Builder& builder, const std::string& partial, LoopId steps, LoopId lanes) {
+  Schedule& schedule = builder.schedule;
+  const auto cut = schedule.split(steps, Integers{-1, steps_of_block(builder.view.extent(steps))});
+  const auto sums = cut.ok() ? schedule.rfactor(partial, (*cut)[0]) : Result<std::string>(cut.error());
+  if (!sums.ok()) return std::nullopt;
+  keep_in_registers(builder, *sums);
+  const LoopIds adding = builder.view.loops(partial);
+  const LoopId blocks = adding.back(), added = adding[adding.size() - 2];
+  // Sums begin with zero before they are joined: the last block may lack steps.
+  const bool done = vectorize_last(builder, *sums, (*cut)[1], lanes) && schedule.reorder({blocks, added}).ok() &&
+                    vectorize_last(builder, partial, blocks, added) && schedule.join((*cut)[0], blocks).ok();
+  return done ? std::optional(blocks) : std::nullopt;
+}
+
+/// Cuts a reduction's loop into steps of `width` lanes, which hold partial results that the block combines; the last
+/// step is by itself where it has fewer. The loop over the steps, or over blocks of them; the schedule is spoilt where
+/// it gives none.
 std::optional<LoopId> partial_results(Builder& builder, const std::string& name, LoopId loop, int64_t width) {
   Schedule& schedule = builder.schedule;
   const View& view = builder.view;
+  const bool is_whole = view.extent(loop) % width == 0;
   const auto parts = schedule.split(loop, Integers{-1, width});
   const auto partial = parts.ok() ? schedule.rfactor(name, (*parts)[1]) : Result<std::string>(parts.error());
   if (!partial.ok()) return std::nullopt;
   keep_in_registers(builder, *partial);
-  const LoopId steps = (*parts)[0], lanes = (*parts)[1];
-  const int64_t count = view.extent(steps);
-  const bool is_long = view.block(*partial).combine.name == "sum" && is_float(view.block(*partial).bodies[0].dtype()) &&
-                       count >= kLongSum;
-  if (!is_long || !builder.decide(name, "sums_of_blocks", true))
-    return vectorize_last(builder, *partial, steps, lanes) ? std::optional(steps) : std::nullopt;
-  const auto cut = schedule.split(steps, Integers{-1, steps_of_block(count)});
-  const auto sums = cut.ok() ? schedule.rfactor(*partial, (*cut)[0]) : Result<std::string>(cut.error());
-  if (!sums.ok()) return std::nullopt;
-  const LoopIds adding = view.loops(*partial);
-  const LoopId blocks = adding.back(), added = adding[adding.size() - 2];
-  const bool done = schedule.reorder({blocks, added}).ok() && vectorize_last(builder, *partial, blocks, added) &&
-                    schedule.join((*cut)[0], blocks).ok();
-  keep_in_registers(builder, *sums);
-  const LoopIds summing = view.loops(*sums);
-  if (!done || !vectorize_last(builder, *sums, summing[summing.size() - 2], summing.back())) return std::nullopt;
-  return blocks;
+  const LoopId lanes = (*parts)[1];
+  LoopId steps = (*parts)[0];
+  const Block block = view.block(*partial);
+  const bool is_long =
+      block.combine.name == "sum" && is_float(block.bodies[0].dtype()) && view.extent(steps) >= kLongSum;
+  const Schedule before = schedule;
+  const auto blocks = is_long && builder.decide(name, "sums_of_blocks", true)
+                          ? sum_blocks(builder, *partial, steps, lanes)
+                          : std::nullopt;
+  if (blocks) {
+    steps = *blocks;
+  } else {
+    schedule = before;
+    if (!vectorize_last(builder, *partial, steps, lanes)) return std::nullopt;
+  }
+  if (!is_whole) (void)tried(schedule.peel(steps, "last"));
+  return steps;
 }
 
 /// The reduction's innermost axis along which every load is contiguous or stays; -1: none.
@@ -106,9 +124,7 @@ bool interleave_reduction(Builder& builder, const std::string& name) {
   for (const LoopId loop : inner) count *= view.extent(loop);
   if (count < 2 * width || !builder.decide(name, "interleaved", true)) return false;
   const auto fused = inner.size() == 1 ? Result<LoopId>(inner.front()) : builder.schedule.fuse(inner);
-  const auto steps = fused.ok() ? partial_results(builder, name, *fused, width) : std::nullopt;
-  if (!steps) return false;
-  if (count % width != 0) (void)tried(builder.schedule.peel(*steps, "last"));
+  if (!fused.ok() || !partial_results(builder, name, *fused, width)) return false;
   combine_lanes(builder, name, 1);
   return true;
 }
@@ -170,12 +186,10 @@ void vectorize_reduction(Builder& builder, const std::string& name) {
   if (vectors == 0) return;
   const int64_t width = vectors * narrow;
   const Schedule before = builder.schedule;
-  const auto steps = partial_results(builder, name, loop, width);
-  if (!steps) {
+  if (!partial_results(builder, name, loop, width)) {
     builder.schedule = before;
     return;
   }
-  if (count % width != 0) (void)tried(builder.schedule.peel(*steps, "last"));
   combine_lanes(builder, name, vectors);
 }
 
