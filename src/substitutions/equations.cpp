@@ -136,11 +136,8 @@ Result<Judgement> judge(const StatedEquation& equation, verify::Prover& prover, 
         verify::compare_elements(claim, *equation.types, prover.laws.signatures(), *prover.arithmetic));
     is_proved &= elements != verify::ByElements::kNot;
     result.by_elements |= elements == verify::ByElements::kByFunctions || elements == verify::ByElements::kBySolver;
-    if (elements == verify::ByElements::kBySums) {
-      verify::Bindings sides;
-      sides.tensors = {{"left", output.left}, {"right", output.right}};
-      result.proof.uses.push_back({verify::kByElements, std::move(sides)});
-    }
+    if (elements == verify::ByElements::kBySums)
+      result.proof.uses.push_back(verify::use_by_elements(output.left, output.right));
   }
   // What has a proof is tried, too: a false law proves much.
   const FloatClass float_class = !is_proved           ? FloatClass::kExact

@@ -7,6 +7,12 @@
 
 namespace isomer::verify {
 
+LawUse use_by_elements(const Term& left, const Term& right) {
+  LawUse result{kByElements, {}};
+  result.bindings.tensors = {{"left", left}, {"right", right}};
+  return result;
+}
+
 Result<ByElements> compare_elements(const Law& claim, const VariableTypes& types, Signatures& signatures,
                                     ArithmeticSolver& solver) {
   TRY(const Law sides, spelled_claim(claim, types, signatures));
@@ -15,11 +21,12 @@ Result<ByElements> compare_elements(const Law& claim, const VariableTypes& types
     return is_float(named.second.dtype) || named.second.dtype == DataType::kBool;
   };
   if (!std::ranges::all_of(types, has_elements)) return ByElements::kNot;
-  LawSizes sizes{sides, types, {}, true, false};
-  const bool all_floats = std::ranges::all_of(types, [](const auto& named) { return is_float(named.second.dtype); });
-  if (all_floats && !why_not_proved(sizes, nullptr)) return ByElements::kBySums;
-  sizes.may_call = true;
-  if (!why_not_proved(sizes, nullptr)) return ByElements::kByFunctions;
+  LawSizes sizes{sides, types};
+  if (!why_not_proved(sizes, nullptr)) {
+    const bool all_floats = std::ranges::all_of(types, [](const auto& named) { return is_float(named.second.dtype); });
+    sizes.may_call = false;
+    return all_floats && !why_not_proved(sizes, nullptr) ? ByElements::kBySums : ByElements::kByFunctions;
+  }
   TRY_VOID(solver.start_over());
   SolverOracle oracle(solver);
   const auto reason = why_not_proved(sizes, &oracle);

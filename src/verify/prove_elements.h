@@ -14,6 +14,9 @@ enum class ByElements : uint8_t {
   kBySums,       ///< sums of products of data and maxima, by normal forms: what a certificate may say (kByElements)
 };
 
+/// A certificate's use that says that both sides have the same elements.
+LawUse use_by_elements(const Term& left, const Term& right);
+
 /// What both sides' elements are, for all values of variables, which are floats or truth values: else kNot. What is
 /// claimed is why_not_proved's (proof/equal_sides.h). Errors: a side is not well typed, the solver died.
 Result<ByElements> compare_elements(const Law& claim, const VariableTypes& types, Signatures& signatures,

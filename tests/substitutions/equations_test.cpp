@@ -10,6 +10,7 @@
 #include "support/files.h"
 #include "support/long_run.h"
 #include "verify/prove.h"
+#include "verify/prove_elements.h"
 
 namespace isomer::substitutions {
 namespace {
@@ -83,9 +84,7 @@ TEST_F(Equations, CertificatesByElementsAreOfSumsAndMaxima) {
   const auto replayed = [&](const std::string& line) {
     const StatedEquation equation = equations_of(line).at(0);
     const Output output = equations_at(equation, *equation.types).at(0);
-    verify::Bindings sides;
-    sides.tensors = {{"left", output.left}, {"right", output.right}};
-    const verify::Certificate certificate{{{verify::kByElements, std::move(sides)}}};
+    const verify::Certificate certificate{{verify::use_by_elements(output.left, output.right)}};
     return verify::replay(certificate, laws_.axioms(), {output.left, output.right, {}}, *equation.types, fresh_).ok();
   };
   EXPECT_TRUE(replayed("a[2,3] | ReduceMean(a){axes=[1],keepdims=0} = Div(ReduceSum(a){axes=[1],keepdims=0},3)"));

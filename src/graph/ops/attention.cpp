@@ -1,6 +1,5 @@
 // Attention RotaryEmbedding TensorScatter LinearAttention CausalConvWithState: what language models decode with.
 #include <cmath>
-#include <limits>
 
 #include "graph/ops/common.h"
 #include "graph/ops/indexing.h"
@@ -81,8 +80,7 @@ Result<Attention> attention_of(const OpContext& context) {
   if (context.has_input(kPastKey) != context.has_input(kPastValue))
     return context.invalid("past_key and past_value together expected, one of them found");
   if (context.has_input(kPastKey)) {
-    if (context.rank(kPastKey) != 4)
-      return context.invalid("past_key of rank 4 expected, {} found", text(context.shape(kPastKey)));
+    TRY_VOID(expect_rank(context, kPastKey, 4));
     result.past = context.dim(kPastKey, 2);
     TRY_VOID(expect_shape(context, kPastKey, {result.k.batch, result.k.heads, result.past, result.k.size}));
     TRY_VOID(expect_shape(context, kPastValue, {result.v.batch, result.v.heads, result.past, result.v.size}));
@@ -143,7 +141,7 @@ Expr load_cached(const OpContext& context, int i, int past_input, const Attentio
 Expr attention_bias(const OpContext& context, const Attention& a, const Expr& batch, const Expr& head,
                     const Expr& query, const Expr& key) {
   const DataType dtype = context.dtype(kQ);
-  const Expr none = te::literal(0, dtype), hidden = te::literal(-std::numeric_limits<double>::infinity(), dtype);
+  const Expr none = te::literal(0, dtype), hidden = te::maximum(dtype).identity[0];
   Expr sees;
   const auto demand = [&](Expr condition) { sees = sees ? sees && condition : condition; };
   const bool ends = context.has_input(kLengths);
@@ -198,10 +196,8 @@ Result<te::Program> compute_attention(const OpContext& context) {
   const Expr key = load_cached(context, kK, kPastKey, a, a.k, shared_head(h, a.q, a.k), last, r);
   const te::StageValue sums = sum_over(program, a.scores(), {a.q.size}, te::cast(wide, query) * te::cast(wide, key));
   const auto keep = [&](te::StageValue value, int mode) {
-    if (!context.wants_output(kScores) || context.get_int("qk_matmul_output_mode") != mode) return;
-    program.outputs[kScores] = program.dtype(value) == dtype
-                                   ? value
-                                   : program.map(a.scores(), te::cast(dtype, program.load(value, te::axes(4))));
+    if (context.wants_output(kScores) && context.get_int("qk_matmul_output_mode") == mode)
+      program.outputs[kScores] = value;
   };
   te::StageValue scores =
       program.map(a.scores(), te::cast(dtype, program.load(sums, te::axes(4)) * scale_of(context, a.q.size, wide)));
@@ -220,10 +216,11 @@ Result<te::Program> compute_attention(const OpContext& context) {
   Expr share = program.load(powers, te::axes(4)) * (te::literal(1, a.softmax) / program.load(total, te::axes(3)));
   // A query that sees no key gets nothing. By its place alone it sees the first one, or its own.
   if (context.has_input(kMask) || context.has_input(kLengths) || a.left >= 0) {
-    const Expr hidden = te::literal(-std::numeric_limits<double>::infinity(), dtype);
+    const te::Monoid greatest_bias = te::maximum(dtype);
     const te::StageValue seen =
-        program.reduce(a.rows(), {a.total}, te::maximum(dtype), attention_bias(context, a, b, h, i, r));
-    share = te::select(te::equal(program.load(seen, te::axes(3)), hidden), te::literal(0, a.softmax), share);
+        program.reduce(a.rows(), {a.total}, greatest_bias, attention_bias(context, a, b, h, i, r));
+    share = te::select(te::equal(program.load(seen, te::axes(3)), greatest_bias.identity[0]), te::literal(0, a.softmax),
+                       share);
   }
   const te::StageValue shares = program.map(a.scores(), te::cast(dtype, share));
   keep(shares, 3);
@@ -232,8 +229,7 @@ Result<te::Program> compute_attention(const OpContext& context) {
   const te::StageValue y = sum_over(program, {a.q.batch, a.q.heads, a.q.sequence, a.v.size}, {a.total},
                                     te::cast(wide, program.load(shares, {b, h, i, r})) * te::cast(wide, value));
   if (context.rank(kQ) == 4) {
-    program.outputs[kY] =
-        program.dtype(y) == dtype ? y : program.map(program.shape(y), te::cast(dtype, program.load(y, te::axes(4))));
+    program.outputs[kY] = as_type(program, y, dtype);
     return program;
   }
   const Expr width = a.v.size.expr();
@@ -263,14 +259,10 @@ Result<Rotary> rotary_of(const OpContext& context) {
   result.has_positions = context.has_input(3);
   const Dim half = floor_div(result.turned, 2);
   for (const int cache : {1, 2}) {
-    if (!result.has_positions) {
-      TRY_VOID(expect_shape(context, cache, {result.x.batch, result.x.sequence, half}));
-    } else if (context.rank(cache) != 2) {
-      return context.invalid("{} of rank 2 expected, {} found", context.op().inputs[cache].name,
-                             text(context.shape(cache)));
-    } else {
-      TRY_VOID(expect_shape(context, cache, {context.dim(1, 0), half}));
-    }
+    if (result.has_positions) TRY_VOID(expect_rank(context, cache, 2));
+    TRY_VOID(expect_shape(
+        context, cache,
+        result.has_positions ? Shape{context.dim(1, 0), half} : Shape{result.x.batch, result.x.sequence, half}));
   }
   TRY_VOID(expect_shape(context, 3, {result.x.batch, result.x.sequence}));
   return result;
@@ -350,9 +342,7 @@ struct Linear {
 };
 
 Result<Linear> linear_of(const OpContext& context) {
-  for (int i = 0; i < 3; ++i)
-    if (context.rank(i) != 3)
-      return context.invalid("{} of rank 3 expected, {} found", context.op().inputs[i].name, text(context.shape(i)));
+  for (const int i : {0, 1, 2}) TRY_VOID(expect_rank(context, i, 3));
   Linear result;
   TRY(result.q, heads_of(context, 0, "q_num_heads"));
   TRY(result.k, heads_of(context, 1, "kv_num_heads"));
@@ -465,9 +455,7 @@ struct CausalConv {
 };
 
 Result<CausalConv> causal_conv_of(const OpContext& context) {
-  for (const int i : {0, 1})
-    if (context.rank(i) != 3)
-      return context.invalid("{} of rank 3 expected, {} found", context.op().inputs[i].name, text(context.shape(i)));
+  for (const int i : {0, 1}) TRY_VOID(expect_rank(context, i, 3));
   const Dim &channels = context.dim(0, 1), &taps = context.dim(1, 2);
   if (taps.is(0)) return context.invalid("weight of at least one tap expected, {} found", text(context.shape(1)));
   TRY_VOID(expect_shape(context, 1, {channels, 1, taps}));

@@ -35,6 +35,11 @@ Result<void> expect_shape(const OpContext& context, int i, const Shape& shape) {
   return context.invalid("{} of shape {} expected, {} found", context.op().inputs[i].name, text(shape), text(found));
 }
 
+Result<void> expect_rank(const OpContext& context, int i, int rank) {
+  if (context.rank(i) == rank) return {};
+  return context.invalid("{} of rank {} expected, {} found", context.op().inputs[i].name, rank, text(context.shape(i)));
+}
+
 DataType accumulator(DataType dtype) {
   return dtype == DataType::kFloat16 || dtype == DataType::kBFloat16 ? DataType::kFloat32 : dtype;
 }
@@ -48,6 +53,12 @@ te::StageValue sum_over(te::Program& program, Shape axes, Shape reduce, te::Expr
   if (reduce.empty()) return program.map(std::move(axes), std::move(body));
   const DataType dtype = body.dtype();
   return program.reduce(std::move(axes), std::move(reduce), te::sum(dtype), std::move(body));
+}
+
+te::StageValue as_type(te::Program& program, te::StageValue value, DataType dtype) {
+  if (program.dtype(value) == dtype) return value;
+  const Shape shape = program.shape(value);
+  return program.map(shape, te::cast(dtype, program.load(value, te::axes(static_cast<int>(shape.size())))));
 }
 
 std::vector<te::Expr> reduce_axes(size_t count) {

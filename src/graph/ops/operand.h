@@ -20,12 +20,18 @@ te::Expr load_scalar_or_vector(const OpContext& context, int i, te::Expr axis, c
 /// An error unless input i is absent or has the given shape, as far as dims are known.
 Result<void> expect_shape(const OpContext& context, int i, const Shape& shape);
 
+/// An error unless input i has so many axes.
+Result<void> expect_rank(const OpContext& context, int i, int rank);
+
 /// The type that sums and quotients are kept in: float32 for narrower floats, else the type itself.
 DataType accumulator(DataType dtype);
 /// An integer as a number of that type; exact where it is a literal.
 te::Expr count_as(DataType dtype, const te::Expr& count);
 /// Σ over `reduce` of body, as a stage; a map where there is nothing to sum over.
 te::StageValue sum_over(te::Program& program, Shape axes, Shape reduce, te::Expr body);
+
+/// The stage's value, or it in another type, as a stage.
+te::StageValue as_type(te::Program& program, te::StageValue value, DataType dtype);
 
 /// reduce_axis(0), … of so many axes.
 std::vector<te::Expr> reduce_axes(size_t count);

@@ -150,9 +150,7 @@ struct Recurrent {
 
 Result<Recurrent> recurrent_of(const OpContext& context, int gates,
                                const std::vector<std::string>& default_activations) {
-  for (const int i : {kX, kW, kR})
-    if (context.rank(i) != 3)
-      return context.invalid("{} of rank 3 expected, {} found", context.op().inputs[i].name, text(context.shape(i)));
+  for (const int i : {kX, kW, kR}) TRY_VOID(expect_rank(context, i, 3));
   const std::string& direction = context.get_string("direction");
   if (direction != "forward" && direction != "reverse" && direction != "bidirectional" && direction != "foward")
     return context.invalid("direction forward, reverse or bidirectional expected, '{}' found", direction);

@@ -147,7 +147,7 @@ Result<te::Program> compute_dft(const OpContext& context) {
   if (transform.terms != extent) term = te::select(n < extent.expr(), term, te::literal(0, wide));
   term = term * program.load(table, {te::axis(dft->axis), n, p, te::axis(rank - 1)});
   const te::StageValue sum = sum_over(program, dft->out, {transform.terms, transform.in_parts}, std::move(term));
-  program.outputs = {dtype == wide ? sum : program.map(dft->out, te::cast(dtype, program.load(sum, te::axes(rank))))};
+  program.outputs = {as_type(program, sum, dtype)};
   return program;
 }
 
@@ -194,8 +194,7 @@ Result<Stft> stft_of(const OpContext& context) {
     return context.invalid("a real signal expected where onesided is 1, {} found", text(signal));
   transform.length = signal[1];
   if (context.has_input(kWindow)) {
-    if (context.rank(kWindow) != 1)
-      return context.invalid("a window of rank 1 expected, {} found", text(context.shape(kWindow)));
+    TRY_VOID(expect_rank(context, kWindow, 1));
     transform.length = context.dim(kWindow, 0);
   }
   if (context.has_input(kFrame)) {
@@ -236,7 +235,7 @@ Result<te::Program> compute_stft(const OpContext& context) {
   if (context.has_input(kWindow)) term = term * te::cast(wide, context.load(kWindow, {n}));
   term = term * program.load(table, {te::axis(2), n, p, te::axis(3)});
   const te::StageValue sum = sum_over(program, stft.out, {transform.length, transform.in_parts}, std::move(term));
-  program.outputs = {dtype == wide ? sum : program.map(stft.out, te::cast(dtype, program.load(sum, te::axes(4))))};
+  program.outputs = {as_type(program, sum, dtype)};
   return program;
 }
 

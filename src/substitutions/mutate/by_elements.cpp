@@ -3,17 +3,14 @@
 #include <fmt/ranges.h>
 
 #include "substitutions/draw_instances.h"
+#include "verify/prove_elements.h"
 #include "verify/prove_law.h"
 
 namespace isomer::substitutions {
 
 verify::Certificate proof_by_elements(const std::vector<Output>& outputs) {
   verify::Certificate result;
-  for (const auto& [left, right] : outputs) {
-    verify::Bindings sides;
-    sides.tensors = {{"left", left}, {"right", right}};
-    result.uses.push_back({verify::kByElements, std::move(sides)});
-  }
+  for (const auto& [left, right] : outputs) result.uses.push_back(verify::use_by_elements(left, right));
   return result;
 }
 
