@@ -182,9 +182,10 @@ void RealQuestion::relate_tanh(const std::string& argument, const std::string& v
 }
 
 std::string RealQuestion::greatest(const FactorRef& factor) {
-  const bool is_finite = std::all_of(factor->pieces.begin(), factor->pieces.end(), [](const Piece& piece) {
-    return piece.bounds.empty() && piece.conditions.empty();
-  });
+  const bool is_finite =
+      !maxima_are_names_ && std::all_of(factor->pieces.begin(), factor->pieces.end(), [](const Piece& piece) {
+        return piece.bounds.empty() && piece.conditions.empty();
+      });
   if (is_finite) {
     std::string result;
     for (const Piece& piece : factor->pieces) {

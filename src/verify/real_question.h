@@ -15,8 +15,10 @@ class ElementComparison;
 
 class RealQuestion {
  public:
-  RealQuestion(ElementMaker& make, SolverOracle& oracle, ElementComparison& comparison, const Facts& facts)
-      : make_(make), oracle_(oracle), comparison_(comparison), facts_(facts) {}
+  /// `maxima_are_names`: that they are one of their values is not said.
+  RealQuestion(ElementMaker& make, SolverOracle& oracle, ElementComparison& comparison, const Facts& facts,
+               bool maxima_are_names = false)
+      : make_(make), oracle_(oracle), comparison_(comparison), facts_(facts), maxima_are_names_(maxima_are_names) {}
 
   /// False where that was not found.
   bool is_zero(const Element& element);
@@ -41,6 +43,7 @@ class RealQuestion {
   SolverOracle& oracle_;
   ElementComparison& comparison_;
   const Facts& facts_;
+  const bool maxima_are_names_;
   std::string declarations_, assertions_;
   std::vector<te::Expr> indices_;
   std::set<std::string> functions_;           ///< declared

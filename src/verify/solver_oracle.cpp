@@ -16,14 +16,15 @@ bool SolverOracle::follows(const Facts& facts, const te::Expr& condition, const 
 
 bool SolverOracle::is_zero(const Element& element, const Facts& facts, ElementMaker& make,
                            ElementComparison& comparison) {
-  if (RealQuestion(make, *this, comparison, facts).is_zero(element)) return true;
-  // Sums of logarithms are equal where the products of what they are of are.
+  // Sums of logarithms are equal where the products of what they are of are: a question of polynomials.
   const bool has_logarithm = std::ranges::any_of(element.products, [](const Product& product) {
     return product.bounds.empty() && product.factors.size() == 1 && is_call(product.factors[0], "log");
   });
-  if (!has_logarithm) return false;
-  const Element power = make.sum(make.call("exp", {element}), make.number(te::Rational(-1)));
-  return RealQuestion(make, *this, comparison, facts).is_zero(power);
+  if (has_logarithm) {
+    const Element power = make.sum(make.call("exp", {element}), make.number(te::Rational(-1)));
+    if (RealQuestion(make, *this, comparison, facts, true).is_zero(power)) return true;
+  }
+  return RealQuestion(make, *this, comparison, facts).is_zero(element);
 }
 
 bool SolverOracle::is_contradiction(const std::string& assertions, bool thoroughly) {
