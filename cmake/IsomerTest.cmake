@@ -1,10 +1,12 @@
-# isomer_test(NAME SOURCES file... [LIBS target...] [SHARDS n] [LONG])
+# isomer_test(NAME SOURCES file... [LIBS target...] [SHARDS n] [SECONDS n] [LONG])
 #
 # One gtest executable (bin/tests/NAME), registered as the ctest test NAME; SHARDS splits it into n ctest tests that run
-# side by side. LONG registers it once more as NAME_long, label `long`, with ISOMER_TEST_LONG=1 in its environment
-# (tests/support/long_run.h): the counts of `make test-long`. Tests run in the root of the source tree.
+# side by side. SECONDS is what each of them takes, about: in the first run of a build the longest begin first, so that no
+# core waits for the last one (later ctest knows what they took). LONG registers it once more as NAME_long, label `long`,
+# with ISOMER_TEST_LONG=1 in its environment (tests/support/long_run.h): the counts of `make test-long`. Tests run in the
+# root of the source tree.
 function(isomer_test name)
-  cmake_parse_arguments(arg "LONG" "SHARDS" "SOURCES;LIBS" ${ARGN})
+  cmake_parse_arguments(arg "LONG" "SHARDS;SECONDS" "SOURCES;LIBS" ${ARGN})
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "isomer_test(${name}): unknown arguments ${arg_UNPARSED_ARGUMENTS}")
   endif()
@@ -17,6 +19,11 @@ function(isomer_test name)
     ${arg_LIBS} isomer_test_support GTest::gmock GTest::gtest_main isomer_warnings)
 
   isomer_register_shards(${name} ${target} "${arg_SHARDS}" "" "")
+  if(arg_SECONDS)
+    get_property(tests DIRECTORY PROPERTY TESTS)
+    list(FILTER tests INCLUDE REGEX "^${name}(_[0-9]+)?$")
+    set_tests_properties(${tests} PROPERTIES COST ${arg_SECONDS})
+  endif()
   if(arg_LONG)
     isomer_register_shards(${name}_long ${target} "${arg_SHARDS}" "ISOMER_TEST_LONG=1" "long")
   endif()

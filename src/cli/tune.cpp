@@ -222,7 +222,7 @@ Result<ExitCode> run(const TuneCommand& options) {
   tuning.cost_model = cost_model_of(options);
   tuning.seed = options.seed;
   tuning.crew = ranks.crew();
-  tuning.peaks = add_rooflines(all, tuning.threads);
+  TRY(tuning.peaks, add_rooflines(all, records, compile));
   const TuneScene scene{options.files, all.models, tuning.threads, cpu->cpu, options.trials, options.seconds};
   LiveTable live(options, scene);
   tuning.tell = [&](const tune::TuneState& state) { live.show(state); };

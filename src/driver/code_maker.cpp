@@ -152,7 +152,7 @@ Result<std::optional<TunedTasks>> CodeMaker::tuned(TuningProblems all, const Com
   const auto begin = Clock::now();
   if (all.problems.empty()) return std::optional<TunedTasks>();
   tune::TuneOptions tune = tuning_options(options);
-  tune.peaks = add_rooflines(all, options.threads);
+  TRY(tune.peaks, add_rooflines(all, records, options));
   tune.trials = std::numeric_limits<int64_t>::max();
   tune.seconds = std::max(tuning.seconds - seconds_since(begin), 0.0);
   tune.continues = true;

@@ -82,7 +82,7 @@ class ModelCompiler {
     if (!added.ok()) return std::move(added).error().within(model);
     if (all.problems.empty()) return unsupported(model, "a task to tune expected, none found");
     failure_.end_nothing();
-    add_rooflines(all, compile_.threads);
+    TRY_VOID(add_rooflines(all, *records, compile_));
     tune::TuneOptions tuning = tuning_options(compile_);
     tuning.trials = options.trials;
     TRY(tuning.seconds, parsed_seconds(options.seconds));

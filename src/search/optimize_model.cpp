@@ -26,6 +26,9 @@ using namespace substitutions;
 /// Of the time of a command: for the check, for each race, and at most for looks at what rounding loses: beyond that
 /// the check alone judges.
 constexpr double kAfterwards = 0.15, kRacing = 0.04, kLooking = 0.25;
+/// What the caller says that it needs behind this is no more than so much of the time: of two seconds, one would leave
+/// nothing to search in.
+constexpr double kMostOfShort = 0.2;
 constexpr double kShortestRace = 0.2;
 /// Sets of gains that there is time to race and to look at, however long the search takes; one, where it would have
 /// less time than they.
@@ -189,7 +192,9 @@ class Optimizer {
         interpreting_seconds_ = interpreting_seconds(rate);
     const bool is_last = options_.least_afterwards == 0;
     const double least_afterwards =
-        is_last ? 0 : std::max(options_.least_afterwards, kLeastCheck * interpreting_seconds_);
+        is_last ? 0
+                : std::max(std::min(options_.least_afterwards, kMostOfShort * plain_.seconds),
+                           kLeastCheck * interpreting_seconds_);
     const double afterwards = is_last ? 0 : std::max(least_afterwards, kAfterwards * plain_.seconds);
     spare_seconds_ = afterwards - least_afterwards;
     const double mine = plain_.seconds * (1 - options_.kept) - afterwards;

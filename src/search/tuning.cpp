@@ -7,7 +7,7 @@
 #include "graph/edit.h"
 #include "graph/passes/specialize_bodies.h"
 #include "kernel/fingerprint.h"
-#include "tune/roofline.h"
+#include "tune/possible.h"
 #include "tune/tuned.h"
 
 namespace isomer {
@@ -124,8 +124,9 @@ Result<void> add_alternative(TuningProblems& all, size_t part, const Graph& grap
   return {};
 }
 
-tune::Peaks add_rooflines(TuningProblems& all, int threads) {
-  const tune::Peaks peaks = tune::measure_peaks(threads);
+Result<tune::Peaks> add_rooflines(TuningProblems& all, kernel::Records& records, const CompileOptions& options) {
+  const std::string target = kernel::fingerprint(std::get<kernel::CpuTarget>(options.target), options.threads);
+  TRY(const tune::Peaks peaks, tune::peaks_of_target(records, target, options.threads));
   for (tune::Problem& problem : all.problems)
     problem.roofline_us = tune::roofline_us(problem.start.kernel(), problem.flops, peaks, problem.weights);
   return peaks;

@@ -13,6 +13,8 @@ namespace isomer::tune {
 /// Each of the peaks as the greatest that was ever measured for a target, kept in the records: other load on the
 /// machine makes them too low, and nothing makes them too high. Errors: those of the records.
 Result<Peaks> greatest_peaks(kernel::Records& records, const std::string& target, const Peaks& now);
+/// The same, measured here and now unless that was done often enough, which the records know.
+Result<Peaks> peaks_of_target(kernel::Records& records, const std::string& target, int threads);
 
 /// Times as fast as peaks allow.
 inline constexpr double kImpossiblyFast = 4;

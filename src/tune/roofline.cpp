@@ -1,5 +1,7 @@
 #include "tune/roofline.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <map>
 
@@ -36,10 +38,14 @@ double read_again(const Kernel& kernel, const Bytes& bytes, const Peaks& peaks) 
 }  // namespace
 
 Peaks measure_peaks(int threads) {
+  // Of which caches hold a small part; some machines don't say how much.
+  constexpr int64_t kLeast = int64_t{128} << 20, kMost = int64_t{512} << 20;
+  const int64_t cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
+  const int64_t memory = cache > 0 ? std::clamp(4 * cache, kLeast, kMost) : kMost;
   // Each thread reads bytes of its own.
   return {measure_fma_peak(threads), measure_read_bandwidth(Peaks::kSecond, threads),
           measure_read_bandwidth(Peaks::kLast / threads, threads),
-          measure_read_bandwidth(Peaks::kMemory / threads, threads)};
+          measure_read_bandwidth(memory / threads, threads)};
 }
 
 double roofline_us(const Kernel& kernel, int64_t flops, const Peaks& peaks, Weights where) {

@@ -11,11 +11,11 @@ namespace isomer::tune {
 
 /// Multiply-adds in GFLOP/s; reads in GB/s, of what the second and the last level of cache and memory hold.
 struct Peaks {
-  static constexpr int64_t kSecond = 1 << 20, kLast = 16 << 20, kMemory = 512 << 20;
+  static constexpr int64_t kSecond = 1 << 20, kLast = 16 << 20;
   double fma = 0;
   double second = 0, last = 0, memory = 0;
 };
-/// Takes a second or two.
+/// Takes a second or so.
 Peaks measure_peaks(int threads);
 
 /// Microseconds of a kernel as it was lowered, with so many operations. Constants come from memory, or those of a small

@@ -84,6 +84,18 @@ TEST(PossibleTimes, AreThoseOfTheGreatestPeaks) {
   EXPECT_EQ(greatest_peaks(records, "b", {1, 1, 1, 1})->memory, 1);
 }
 
+TEST(PossibleTimes, AreMeasuredUntilTheRecordsKnow) {
+  kernel::Records records = kernel::Records::in_memory();
+  ASSERT_TRUE(records.set_constant("a", "times_peaks_were_measured", 2).ok());
+  ASSERT_TRUE(records.set_constant("a", "greatest_fma_gflops", 1e-9).ok());
+  EXPECT_GT(peaks_of_target(records, "a", 1)->fma, 1e-3);
+  // Nothing is measured any more.
+  ASSERT_TRUE(records.set_constant("a", "greatest_fma_gflops", 1e9).ok());
+  ASSERT_TRUE(records.set_constant("a", "greatest_memory_gbs", 1e-9).ok());
+  EXPECT_EQ(peaks_of_target(records, "a", 1)->fma, 1e9);
+  EXPECT_EQ(peaks_of_target(records, "a", 1)->memory, 1e-9);
+}
+
 /// A copy that is faster than the machine is said to be; where the default schedule is too, the machine is not.
 TEST(PossibleTimes, RefuseWhatIsFaster) {
   const auto tuned = [](std::optional<double> gigabytes) {
