@@ -120,6 +120,24 @@ Result<Judgement> judge(const StatedEquation& equation, verify::Prover& prover, 
   Judgement result;
   bool is_proved = true;
   const std::vector<Output> outputs = equations_at(equation, *equation.types);
+  Random random(seed);
+  const auto refute = [&](FloatClass float_class) {
+    for (const int64_t reach : kReach)
+      for (size_t k = 0; k < outputs.size(); ++k)
+        for (int input = 0; input < kInputs; ++input) {
+          auto check = verify::check_instance({{outputs[k].left, outputs[k].right, {}}, *equation.types}, random,
+                                              float_class, reach);
+          if (!check) break;
+          if (!check->counterexample) continue;
+          result.counterexample = smallest(equation, k, *std::move(check->counterexample), random);
+          result.verdict = Judgement::Verdict::kRefuted;
+          return true;
+        }
+    return false;
+  };
+  // To refute what is false takes less than to find that nothing proves it. What is true of any class is where all is
+  // finite.
+  if (refute(FloatClass::kUnsafe)) return result;
   for (const Output& output : outputs) {
     const verify::Law claim{output.left, output.right, {}};
     TRY(const verify::Proof proof, verify::prove(claim, *equation.types, prover));
@@ -143,22 +161,11 @@ Result<Judgement> judge(const StatedEquation& equation, verify::Prover& prover, 
   const FloatClass float_class = !is_proved           ? FloatClass::kExact
                                  : result.by_elements ? FloatClass::kUnsafe
                                                       : float_class_of(result.proof, prover.laws.axioms());
-  Random random(seed);
-  for (const int64_t reach : kReach)
-    for (size_t k = 0; k < outputs.size() && !result.counterexample; ++k)
-      for (int input = 0; input < kInputs && !result.counterexample; ++input) {
-        auto check = verify::check_instance({{outputs[k].left, outputs[k].right, {}}, *equation.types}, random,
-                                            float_class, reach);
-        if (!check) break;
-        if (check->counterexample)
-          result.counterexample = smallest(equation, k, *std::move(check->counterexample), random);
-      }
-  if (is_proved && !result.counterexample) {
+  const bool is_refuted = float_class < FloatClass::kFinite && refute(float_class);
+  if (is_proved && !is_refuted)
     result.verdict = Judgement::Verdict::kProved;
-    return result;
-  }
-  result.proof = {};
-  if (result.counterexample) result.verdict = Judgement::Verdict::kRefuted;
+  else
+    result.proof = {};
   return result;
 }
 

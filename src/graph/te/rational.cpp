@@ -1,8 +1,11 @@
 #include "graph/te/rational.h"
 
+#include <bit>
 #include <boost/multiprecision/cpp_int.hpp>
 #include <limits>
+#include <numeric>
 
+#include "graph/te/integer.h"
 #include "util/check.h"
 
 namespace isomer::te {
@@ -63,12 +66,38 @@ struct Rational::Big {
   Fraction value;
 };
 
-Rational::Rational(Big value) : big_(value.value.is_zero() ? nullptr : std::make_shared<const Big>(std::move(value))) {}
+namespace {
 
-const Rational::Big& Rational::big() const {
-  static const Big zero;
+/// Its negative is one, too.
+bool is_small(__int128 value) {
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  return -kMost <= value && value <= kMost;
+}
+
+}  // namespace
+
+Rational::Rational(Big value) {
+  const Integer &over = numerator(value.value), &under = denominator(value.value);
+  if (abs(over) <= std::numeric_limits<int64_t>::max() && under <= std::numeric_limits<int64_t>::max()) {
+    numerator_ = static_cast<int64_t>(over);
+    denominator_ = static_cast<int64_t>(under);
+  } else {
+    big_ = std::make_shared<const Big>(std::move(value));
+  }
+}
+
+Rational Rational::of_terms(__int128 numerator, __int128 denominator) {
+  if (!isomer::te::is_small(numerator) || !isomer::te::is_small(denominator))
+    return Rational(Big{Fraction(Integer(numerator), Integer(denominator))});
+  Rational result;
+  result.numerator_ = static_cast<int64_t>(numerator);
+  result.denominator_ = static_cast<int64_t>(denominator);
+  return result;
+}
+
+Rational::Big Rational::big() const {
   CHECK(is_finite());
-  return big_ ? *big_ : zero;
+  return big_ ? *big_ : Big{Fraction(Integer(numerator_), Integer(denominator_))};
 }
 
 Rational::Rational(const Number& number) {
@@ -80,13 +109,13 @@ Rational::Rational(const Number& number) {
   *this = Rational(
       Big{Fraction(Integer(number.numerator()), Integer(number.denominator())) * power_of_two(number.exponent())});
 }
-Rational::Rational(__int128 integer) : Rational(Big{Fraction(Integer(integer))}) {}
+Rational::Rational(__int128 integer) : Rational(of_terms(integer, 1)) {}
 Rational Rational::infinity(bool negative) { return Rational(negative ? Kind::kMinusInfinity : Kind::kPlusInfinity); }
 Rational Rational::nan() { return Rational(Kind::kNan); }
 
 int Rational::sign() const {
   switch (kind_) {
-    case Kind::kFinite: return big_ ? big_->value.sign() : 0;
+    case Kind::kFinite: return big_ ? big_->value.sign() : (numerator_ > 0) - (numerator_ < 0);
     case Kind::kPlusInfinity: return 1;
     case Kind::kMinusInfinity: return -1;
     case Kind::kNan: return 0;
@@ -94,11 +123,12 @@ int Rational::sign() const {
   return 0;
 }
 
-bool Rational::is_integer() const { return is_finite() && denominator(big().value) == 1; }
+bool Rational::is_integer() const { return is_finite() && (big_ ? denominator(big_->value) == 1 : denominator_ == 1); }
 
 int64_t Rational::truncated_to_int64() const {
   if (!is_finite()) return 0;
-  const Integer quotient = numerator(big().value) / denominator(big().value);
+  if (is_small()) return numerator_ / denominator_;
+  const Integer quotient = numerator(big_->value) / denominator(big_->value);
   const Integer low = abs(quotient) & Integer(std::numeric_limits<uint64_t>::max());
   const auto bits = static_cast<uint64_t>(low);
   return static_cast<int64_t>(quotient < 0 ? -bits : bits);
@@ -124,10 +154,19 @@ std::string Rational::text() const {
 Rational operator-(const Rational& a) {
   if (a.is_nan()) return a;
   if (!a.is_finite()) return Rational::infinity(a.sign() > 0);
+  if (a.is_small()) return Rational::of_terms(-a.numerator_, a.denominator_);
   return Rational(Rational::Big{-a.big().value});
 }
 
+// Of small ones: Knuth, The Art of Computer Programming, volume 2, 4.5.1.
 Rational operator+(const Rational& a, const Rational& b) {
+  if (a.is_small() && b.is_small()) {
+    const int64_t common = std::gcd(a.denominator_, b.denominator_);
+    const __int128 sum = static_cast<__int128>(a.numerator_) * (b.denominator_ / common) +
+                         static_cast<__int128>(b.numerator_) * (a.denominator_ / common);
+    const int64_t again = common == 1 ? 1 : std::gcd(static_cast<int64_t>(sum % common), common);
+    return Rational::of_terms(sum / again, static_cast<__int128>(a.denominator_ / common) * (b.denominator_ / again));
+  }
   if (a.is_finite() && b.is_finite()) return Rational(Rational::Big{a.big().value + b.big().value});
   if (a.is_finite() || b.is_nan()) return b;
   return b.is_finite() || a.is_nan() || a.sign() == b.sign() ? a : Rational::nan();
@@ -135,6 +174,11 @@ Rational operator+(const Rational& a, const Rational& b) {
 Rational operator-(const Rational& a, const Rational& b) { return a + -b; }
 
 Rational operator*(const Rational& a, const Rational& b) {
+  if (a.is_small() && b.is_small()) {
+    const int64_t one = std::gcd(a.numerator_, b.denominator_), other = std::gcd(b.numerator_, a.denominator_);
+    return Rational::of_terms(static_cast<__int128>(a.numerator_ / one) * (b.numerator_ / other),
+                              static_cast<__int128>(a.denominator_ / other) * (b.denominator_ / one));
+  }
   if (a.is_finite() && b.is_finite()) return Rational(Rational::Big{a.big().value * b.big().value});
   const int sign = a.sign() * b.sign();
   return sign == 0 ? Rational::nan() : Rational::infinity(sign < 0);
@@ -145,27 +189,45 @@ Rational operator/(const Rational& a, const Rational& b) {
   if (!b.is_finite()) return a.is_finite() ? Rational() : Rational::nan();
   if (!a.is_finite()) return Rational::infinity((a.sign() < 0) != (b.sign() < 0));
   if (b.sign() == 0) return a.sign() == 0 ? Rational::nan() : Rational::infinity(a.sign() < 0);
+  if (b.is_small()) {
+    const bool negative = b.numerator_ < 0;
+    return a * Rational::of_terms(negative ? -b.denominator_ : b.denominator_, negative ? -b.numerator_ : b.numerator_);
+  }
   return Rational(Rational::Big{a.big().value / b.big().value});
 }
 
 bool operator==(const Rational& a, const Rational& b) {
   if (a.is_nan() || b.is_nan() || a.kind_ != b.kind_) return false;
-  return !a.is_finite() || a.big().value == b.big().value;
+  if (!a.big_ || !b.big_) return !a.big_ && !b.big_ && a.numerator_ == b.numerator_ && a.denominator_ == b.denominator_;
+  return a.big_->value == b.big_->value;
 }
 
 bool operator<(const Rational& a, const Rational& b) {
   if (a.is_nan() || b.is_nan()) return false;
+  if (a.is_small() && b.is_small())
+    return static_cast<__int128>(a.numerator_) * b.denominator_ < static_cast<__int128>(b.numerator_) * a.denominator_;
   if (a.is_finite() && b.is_finite()) return a.big().value < b.big().value;
   return a.is_finite() ? b.sign() > 0 : a.sign() < 0 && !(b.sign() < 0 && !b.is_finite());
 }
 
-Rational Rational::floor() const { return is_finite() ? Rational(Big{Fraction(floor_of(big().value))}) : *this; }
-Rational Rational::round() const { return is_finite() ? Rational(Big{Fraction(round_of(big().value))}) : *this; }
+Rational Rational::floor() const {
+  if (is_small()) return of_terms(floor_div(numerator_, denominator_), 1);
+  return is_finite() ? Rational(Big{Fraction(floor_of(big_->value))}) : *this;
+}
+Rational Rational::round() const {
+  if (is_small() && denominator_ == 1) return *this;
+  return is_finite() ? Rational(Big{Fraction(round_of(big().value))}) : *this;
+}
 
 Rational Rational::rounded(DataType dtype) const {
   const auto format = format_of(dtype);
   if (!format || !is_finite() || sign() == 0) return *this;
-  const Fraction& x = big().value;
+  // What is a value of the type already, mostly: so many digits, and no small exponent.
+  constexpr int64_t kGreatestDenominator = 1 << 10;
+  if (is_small() && std::abs(numerator_) < int64_t{1} << format->digits && denominator_ <= kGreatestDenominator &&
+      std::has_single_bit(static_cast<uint64_t>(denominator_)))
+    return *this;
+  const Fraction x = big().value;
   const int exponent = std::max(binary_exponent(x), format->least_exponent);
   const Fraction unit = power_of_two(exponent - format->digits + 1);
   const Fraction nearest = round_of(x / unit) * unit;
@@ -176,7 +238,8 @@ Rational Rational::rounded(DataType dtype) const {
 std::optional<Rational> Rational::sqrt() const {
   if (is_nan() || sign() < 0) return nan();
   if (!is_finite()) return *this;
-  const auto over = exact_root(numerator(big().value)), under = exact_root(denominator(big().value));
+  const Fraction value = big().value;
+  const auto over = exact_root(numerator(value)), under = exact_root(denominator(value));
   if (!over || !under) return std::nullopt;
   return Rational(Big{Fraction(*over, *under)});
 }
@@ -188,8 +251,8 @@ std::optional<Rational> Rational::power(const Rational& exponent) const {
   if (exponent == Rational(Number::fraction(1, 2))) return sqrt();
   if (!exponent.is_integer()) return std::nullopt;
   if (sign() == 0) return exponent.sign() > 0 ? *this : infinity(false);
-  const Fraction& base = big().value;
-  const Integer count = abs(numerator(exponent.big().value));
+  const Fraction base = big().value;
+  const Integer count = abs(Integer(numerator(exponent.big().value)));
   const Integer size = std::max(msb(Integer(abs(numerator(base)))), msb(Integer(denominator(base)))) + Integer(1);
   const bool is_unit = abs(base) == 1;
   if (!is_unit && count * size > kMaxPowerBits) return std::nullopt;

@@ -1,6 +1,7 @@
 // Exact rationals with ±inf and NaN, of any size. The door to Boost.Multiprecision: nobody else includes it.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -53,9 +54,13 @@ class Rational {
   struct Big;
   explicit Rational(Kind kind) : kind_(kind) {}
   explicit Rational(Big value);
-  const Big& big() const;
+  /// In lowest terms, the denominator greater than 0.
+  static Rational of_terms(__int128 numerator, __int128 denominator);
+  bool is_small() const { return is_finite() && !big_; }
+  Big big() const;
   Kind kind_ = Kind::kFinite;
-  std::shared_ptr<const Big> big_;  ///< nullptr: 0
+  int64_t numerator_ = 0, denominator_ = 1;  ///< in lowest terms, the denominator greater than 0
+  std::shared_ptr<const Big> big_;           ///< what these do not hold; then they are 0 and 1
 };
 
 }  // namespace isomer::te
