@@ -71,7 +71,7 @@ def problems_of(options, page, folder):
         problems.append(f"both themes expected, {seen['theme']} and {seen['other']} found")
     if not seen["changes"] <= seen["svgs"] <= 2 * seen["changes"]:
         problems.append(f"one or two drawings of each change expected, {seen['svgs']} of {seen['changes']} found")
-    for section in ("summary", "changes"):
+    for section in ("summary", "tasks" if page.stem.endswith(("-bench", "-tune")) else "changes"):
         if section not in seen["sections"]:
             problems.append(f"a section '{section}' expected, {seen['sections']} found")
     narrow, console = browser(options, page, "--dump-dom", width=480)
@@ -109,7 +109,11 @@ def main():
             subprocess.run([options.isomer, "optimize", model, "-o", after, "--report", page, "--for", "isomer", "--time", options.time, "-q"], check=True)
             differing = folder / f"{model.stem}-diff.html"
             differing.write_text(subprocess.run([options.isomer, "diff", model, after, "--html"], check=True, capture_output=True, text=True).stdout)
-            for each in (page, differing):
+            measured, tuned = folder / f"{model.stem}-bench.html", folder / f"{model.stem}-tune.html"
+            subprocess.run([options.isomer, "bench", model, "--duration", "1", "--report", measured, "-q"], check=True, stdout=subprocess.DEVNULL)
+            subprocess.run([options.isomer, "tune", model, "--trials", "8", "--time", options.time, "--records", pathlib.Path(scratch) / "records", "--report", tuned, "-q"],
+                           check=True, stdout=subprocess.DEVNULL)
+            for each in (page, differing, measured, tuned):
                 failed |= bool(problems_of(options, each.resolve(), folder.resolve()))
     return failed
 

@@ -12,6 +12,7 @@
 #include "cli/bench_gpu.h"
 #include "cli/commands.h"
 #include "cli/load_model.h"
+#include "cli/report_file.h"
 #include "cli/search_options.h"
 #include "util/machine_peak.h"
 #include "util/resident.h"
@@ -184,6 +185,7 @@ void print_profile(std::vector<json> tasks, bool all) {
 }
 
 Result<void> measure(const BenchOptions& options) {
+  TRY(std::optional<OutputFile> report_file, file_for(options.report));
   TRY(BenchSession bench, BenchSession::open(options, false));
   TRY_VOID(bench.run_for(options.duration / 10));
   TRY(const std::vector<double> times, bench.run_for(options.duration));
@@ -219,6 +221,7 @@ Result<void> measure(const BenchOptions& options) {
                  {"tasks", tasks_of(profile.session())},
                  {"against", against}};
   report.update(gpu);
+  TRY_VOID(write_measured(options.report, options.file, report, report_file));
   if (options.json) {
     fmt::print("{}\n", json_text(report));
     return {};
@@ -264,6 +267,7 @@ void add_bench(CLI::App& app, int& exit) {
   command->add_flag("--tf32", options->tf32, "Let peers on a GPU round products of float32 to tf32");
   command->add_flag("--serve", options->serve,
                     "Load once; for each line N on standard input run N times and print the times");
+  command->add_option("--report", options->report, kReportHelp)->excludes("--serve");
   add_schedules_option(*command, options->choices);
   options->add_to(*command);
   options->inputs.add_to(*command);

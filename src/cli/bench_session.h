@@ -13,7 +13,7 @@ namespace isomer::cli {
 struct BenchOptions : CommonOptions {
   InputOptions inputs;
   CompileChoices choices;
-  std::string file;
+  std::string file, report;
   double duration = 3;
   bool serve = false;
   std::vector<std::string> against;

@@ -4,6 +4,7 @@
 
 #include "cli/check_notes.h"
 #include "cli/commands.h"
+#include "cli/report_file.h"
 #include "cli/search_options.h"
 #include "cli/search_report.h"
 #include "cli/settings.h"
@@ -68,20 +69,8 @@ void print_table(const Options& options, const OptimizedFile& outcome, const jso
 
 /// As a page where the file's name says so, else as JSON.
 std::string report_text(const Options& options, const OptimizedFile& outcome, const json& facts) {
-  if (!options.report.ends_with(".html")) return json_text(facts, 2) + "\n";
+  if (!is_page(options.report)) return json_text(facts, 2) + "\n";
   return optimize_page(fs::path(options.input).filename().string(), outcome, facts);
-}
-
-Result<std::optional<OutputFile>> file_for(const std::string& path) {
-  if (path.empty()) return std::optional<OutputFile>();
-  TRY(OutputFile file, OutputFile::create(path));
-  return std::optional(std::move(file));
-}
-
-Result<void> write(std::string_view text, std::optional<OutputFile>& file) {
-  if (!file) return {};
-  TRY_VOID(file->write(text));
-  return file->sync();
 }
 
 /// Model, report and proof get their names when all are written.

@@ -8,6 +8,7 @@
 #include "cli/commands.h"
 #include "cli/evaluate_models.h"
 #include "cli/load_model.h"
+#include "cli/report_file.h"
 #include "cli/search_options.h"
 #include "cli/settings.h"
 #include "cli/tune_table.h"
@@ -35,6 +36,7 @@ struct TuneCommand : CommonOptions {
   std::optional<std::string> cost_model, features;
   std::optional<size_t> task;
   std::string schedule;  ///< file
+  std::string report;    ///< file
   bool continues = false;
   bool evaluates = false;
   std::string held_out = "tasks";
@@ -204,6 +206,7 @@ Result<ExitCode> run(const TuneCommand& options) {
   if (options.evaluates) return evaluate_models(evaluation_of(options), all, tuning_options(compile), options);
   if (!options.schedule.empty()) TRY_VOID(fix_schedule(all, options.schedule, compile));
   if (!ranks.is_first()) return ranks.serve(all.problems, tuning_options(compile));
+  TRY(std::optional<OutputFile> report_file, file_for(options.report));
   TRY(kernel::Records records, open_records(options.choices.search.records));
   // It is made now, where it can be, and not after hours.
   TRY_VOID(records.add(std::span<const kernel::Record>()));
@@ -228,6 +231,8 @@ Result<ExitCode> run(const TuneCommand& options) {
   tuning.tell = [&](const tune::TuneState& state) { live.show(state); };
   TRY(const tune::TuneState state, tune::tune(all.problems, all.models, records, tuning));
   live.clear();
+  TRY_VOID(write_measured(options.report, fmt::format("{}", fmt::join(options.files, ", ")), to_json(scene, state),
+                          report_file));
   if (!state.no_model.empty())
     note(options, "isomer: no cost model, candidates were chosen by the draft alone: {}", state.no_model);
   if (!options.json && !options.quiet)
@@ -293,6 +298,7 @@ void add_tune(CLI::App& app, int& exit) {
       ->capture_default_str();
   command->add_flag("--other-targets", options->other_targets,
                     "With --evaluate-cost-model: learn from the trials of all targets that the records have");
+  command->add_option("--report", options->report, kReportHelp)->excludes("--evaluate-cost-model");
   command->add_option("--task", options->task, "This one alone, by its number in the table");
   command->add_option("--schedule", options->schedule,
                       "FILE of decisions that are kept, a line each (s0.rows := 6), while the task's others are tuned; "

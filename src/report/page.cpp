@@ -8,8 +8,10 @@
 
 #include "graph/diff.h"
 #include "report/drawing.h"
+#include "report/measured.h"
 #include "report/page_style.h"
 #include "report/pieces.h"
+#include "report/words.h"
 #include "util/stable_sort.h"
 
 namespace isomer::report {
@@ -77,6 +79,7 @@ class Page {
         "</header>\n<main>\n",
         escaped(input_.title));
     add_summary();
+    text_ += measured_sections(facts_);
     add_changes();
     add_rules();
     add_regions();
@@ -95,44 +98,35 @@ class Page {
 
  private:
   bool has(const char* name) const { return facts_.contains(name) && !facts_[name].is_null(); }
-  static std::string number(const json& value, const char* format = "{:.4g}") {
-    return value.is_number() ? fmt::format(fmt::runtime(format), value.get<double>()) : std::string("–");
-  }
-  static std::string microseconds(const json& value) {
-    if (!value.is_number()) return "–";
-    const double us = value.get<double>();
-    return us < 1e3 ? fmt::format("{:.1f} µs", us) : fmt::format("{:.2f} ms", us / 1e3);
-  }
 
-  void tile(std::string_view what, const std::string& value, const std::string& more) {
-    text_ += fmt::format("<div class=\"tile\"><span>{}</span><strong>{}</strong><small>{}</small></div>\n", what, value,
-                         more);
+  void add_sizes() {
+    text_ += tile("nodes",
+                  fmt::format("{} → {}", number(facts_.value("nodes_before", json())),
+                              number(facts_.value("nodes_after", json()))),
+                  has("for") ? "for " + escaped(facts_["for"].get<std::string>()) : "");
+    text_ += tile("weights",
+                  fmt::format("{} → {} MB", number(facts_.value("weights_mb_before", json())),
+                              number(facts_.value("weights_mb_after", json()))),
+                  "");
   }
 
   void add_summary() {
-    text_ += "<section id=\"summary\">\n";
-    tile("nodes",
-         fmt::format("{} → {}", number(facts_.value("nodes_before", json())),
-                     number(facts_.value("nodes_after", json()))),
-         has("for") ? "for " + escaped(facts_["for"].get<std::string>()) : "");
-    tile("weights",
-         fmt::format("{} → {} MB", number(facts_.value("weights_mb_before", json())),
-                     number(facts_.value("weights_mb_after", json()))),
-         "");
+    text_ += "<section id=\"summary\">\n" + measured_tiles(facts_);
+    if (has("nodes_before")) add_sizes();
     if (has("search") && facts_["search"].contains("race")) {
       const json& race = facts_["search"]["race"];
-      tile("time", fmt::format("{} times as fast", number(race["ratio"], "{:.3f}")),
-           fmt::format("{} → {} in {}; half of {} rounds between {} and {}", microseconds(race["before_us"]),
-                       microseconds(race["after_us"]), escaped(race["in"].get<std::string>()), number(race["rounds"]),
-                       number(race["low"], "{:.3f}"), number(race["high"], "{:.3f}")));
+      text_ += tile("time", fmt::format("{} times as fast", number(race["ratio"], "{:.3f}")),
+                    fmt::format("{} → {} in {}; half of {} rounds between {} and {}", microseconds(race["before_us"]),
+                                microseconds(race["after_us"]), escaped(race["in"].get<std::string>()),
+                                number(race["rounds"]), number(race["low"], "{:.3f}"), number(race["high"], "{:.3f}")));
     } else if (has("search")) {
-      tile("time", "not measured",
-           escaped(facts_["search"].value("why", facts_["search"].value("outcome", std::string()))));
+      text_ += tile("time", "not measured",
+                    escaped(facts_["search"].value("why", facts_["search"].value("outcome", std::string()))));
     }
     if (has("check"))
-      tile("check", facts_["check"].value("passed", false) ? "passed" : "failed",
-           fmt::format("{} runs, largest difference {}", number(facts_["check"].value("runs", json())),
-                       number(facts_["check"].value("max_abs_error", json()))));
+      text_ += tile("check", facts_["check"].value("passed", false) ? "passed" : "failed",
+                    fmt::format("{} runs, largest difference {}", number(facts_["check"].value("runs", json())),
+                                number(facts_["check"].value("max_abs_error", json()))));
     text_ += "</section>\n";
   }
 
@@ -199,9 +193,7 @@ class Page {
       const std::string statement = known == input_.rules.end()
                                         ? ""
                                         : fmt::format("<div class=\"statement\">{}</div>", escaped(known->statement));
-      const std::string share =
-          use.gain > 0 ? fmt::format("<div class=\"bar\"><i style=\"width:{:.0f}%\"></i></div>", 100 * use.gain / all)
-                       : std::string();
+      const std::string share = use.gain > 0 ? bar(use.gain / all) : std::string();
       text_ +=
           fmt::format("<tr><td>{}{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td><code>{}</code></td></tr>\n",
                       escaped(rule), statement, use.times, use.gain > 0 ? microseconds(use.gain) : "", share,
@@ -253,9 +245,8 @@ class Page {
     for (const auto& [name, value] : facts_["seconds"].items()) all += value.get<double>();
     text_ += "<section id=\"times\"><h2>Where the command spent its time</h2>\n<table><tbody>\n";
     for (const auto& [name, value] : facts_["seconds"].items())
-      text_ += fmt::format(
-          "<tr><td>{}</td><td>{:.2f} s</td><td><div class=\"bar\"><i style=\"width:{:.0f}%\"></i></div></td></tr>\n",
-          escaped(name), value.get<double>(), all > 0 ? 100 * value.get<double>() / all : 0);
+      text_ += fmt::format("<tr><td>{}</td><td>{:.2f} s</td><td>{}</td></tr>\n", escaped(name), value.get<double>(),
+                           bar(all > 0 ? value.get<double>() / all : 0));
     text_ += "</tbody></table></section>\n";
   }
 

@@ -1,5 +1,5 @@
-// A report of an optimization, or of what differs between two models, as one HTML file that needs no network: what
-// changed as drawings, the rules with their statements, times, the check, the search; the JSON inside it.
+// A report of an optimization, of what differs between two models, or of what was measured, as one HTML file that needs
+// no network: what changed as drawings, the rules with their statements, times, the check, the search; the JSON inside.
 // Test: tests/report/page_test.cpp
 #pragma once
 
@@ -22,7 +22,7 @@ struct PageInput {
   std::vector<RuleText> rules;
 };
 
-/// `facts`: as `optimize --report` and `diff --json` have them; what is not there is left out.
+/// `facts`: as `optimize`, `bench`, `tune` and `diff` have them; what is not there is left out.
 std::string page(const PageInput& input, const nlohmann::json& facts);
 
 }  // namespace isomer::report

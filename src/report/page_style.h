@@ -30,7 +30,8 @@ svg{display:block;margin:0 auto;max-width:none}svg text{font:12px ui-monospace,m
 .node.value rect{fill:none;stroke-dasharray:3 3}.edge{fill:none;stroke:var(--ink);opacity:.45;stroke-width:1.3}
 table{border-collapse:collapse;width:100%;display:block;overflow-x:auto}th,td{text-align:left;vertical-align:top;padding:.3rem .7rem;border-bottom:1px solid var(--line)}
 .statement{font:12px ui-monospace,monospace;opacity:.8;overflow-wrap:anywhere;max-width:60rem}code{font-size:12.5px;overflow-wrap:anywhere}td code{display:inline-block;min-width:11rem}
-.bar{width:8rem;height:.7rem;background:var(--soft);border:1px solid var(--line);border-radius:4px}.bar i{display:block;height:100%;background:var(--accent);border-radius:3px}
+.runs{width:20rem;height:3rem}.runs rect{fill:var(--accent)}
+.bar{display:inline-block;margin-right:.5rem;width:8rem;height:.7rem;background:var(--soft);border:1px solid var(--line);border-radius:4px}.bar i{display:block;height:100%;background:var(--accent);border-radius:3px}
 )css";
 
 inline constexpr std::string_view kScript = R"js(

@@ -288,7 +288,9 @@ graph block(x: float32[batch,37], z: float32[29,37]) -> (y: float32[batch,29]) {
     }
   }
   expect_error(isomer({"run", path("both.iso"), "--dim", "batch=2", "-q"}), 2, "batch=1; batch=5");
-  const json bench = json::parse(isomer({"bench", path("block.iso"), "--duration", "0.05", "--json"}).out);
+  const json bench = json::parse(
+      isomer({"bench", path("block.iso"), "--duration", "0.05", "--json", "--report", path("bench.json")}).out);
+  EXPECT_EQ(json::parse(test::read_file(path("bench.json"))), bench);
   EXPECT_GE(bench["times_ms"].size(), 1);
   EXPECT_FALSE(bench["tasks"].empty());
   write_file(path("broken.iso"), read_file(path("block.iso")).substr(0, 3000));

@@ -73,13 +73,15 @@ graph sums(x: float32[64,64]) -> (y: float32[64,64]) {
   expect_error(isomer({"compile", sums, "-o", path("out.iso"), "--graphs", "2", "--tune", "--level", "2"}), 2,
                "--graphs");
   expect_error(isomer({"tune", sums, "--graphs", "2", "--level", "2"}), 2, "--level");
-  expect_error(isomer({"compile", sums, "-o", path("out.iso"), "--graphs", "2", "--choose", "a=apart"}), 2,
-               "--choose");
+  expect_error(isomer({"compile", sums, "-o", path("out.iso"), "--graphs", "2", "--choose", "a=apart"}), 2, "--choose");
 }
 
 TEST_F(Tune, PrintsATableInTheEnd) {
-  const Outcome outcome = tune({layers_, "--trials", "16"});
+  const Outcome outcome = tune({layers_, "--trials", "16", "--report", path("tune.html")});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const std::string page = test::read_file(path("tune.html"));
+  EXPECT_TRUE(page.starts_with("<!DOCTYPE html>"));
+  EXPECT_THAT(page, HasSubstr("MatMul+Relu"));
   EXPECT_THAT(outcome.out, HasSubstr("16/16 trials"));
   EXPECT_THAT(outcome.out, HasSubstr("to gain"));
   EXPECT_THAT(outcome.out, HasSubstr("MatMul+Relu float32[64,128] const float32[128,128]"));

@@ -68,9 +68,9 @@ TEST(Page, HasWhatThereIsToLookAt) {
   const Graph before = layers("Relu", 3), after = layers("Sigmoid", 3);
   const std::string html = page({"m.onnx", &before, &after, {{"fuse", "Relu(x) = Sigmoid(x)", "exact"}}}, kFacts);
   EXPECT_EQ(unbalanced(html), "");
-  for (const char* part :
-       {"10 → 7", "1.5 → 1.25 MB", "1.500 times as fast", "1.20 ms → 800.0 µs", "passed", "class=\"node gone\"",
-        "class=\"node new\"", "Relu(x) = Sigmoid(x)", "15.0 µs", "in turns 0.99 &lt;times&gt; as fast", "3.00 s"})
+  for (const char* part : {"10 → 7", "1.5 → 1.25 MB", "1.500 times as fast", "1.20&nbsp;ms → 800.0&nbsp;µs", "passed",
+                           "class=\"node gone\"", "class=\"node new\"", "Relu(x) = Sigmoid(x)", "15.0&nbsp;µs",
+                           "in turns 0.99 &lt;times&gt; as fast", "3.00 s"})
     EXPECT_THAT(html, HasSubstr(part));
   // The JSON inside is the report.
   const size_t begin = html.find("id=\"report\">") + 12;
@@ -93,6 +93,43 @@ TEST(Page, OfTwoModelsThatAreTheSameSaysSo) {
   const std::string html = page({"a and b", &graph, &graph, {}}, json{{"nodes_before", 7}, {"nodes_after", 7}});
   EXPECT_EQ(unbalanced(html), "");
   EXPECT_THAT(html, HasSubstr("0 places differ"));
+}
+
+TEST(Page, OfABenchHasRunsPeersAndTasks) {
+  const json facts = json::parse(R"json({
+    "model": "m.onnx", "threads": 2, "times_ms": [2.5, 1.5, 2.0, 9.0], "min_ms": 1.5, "median_ms": 2.0, "gflop": 0.25,
+    "gflops": 125.0, "fma_peak_gflops": 200.0, "peak_memory_mb": 64.0,
+    "tasks": [{"name": "Add", "depth": 0, "share": 0.25, "median_us": 500.0, "gflops": 0.5},
+              {"name": "Conv<Relu>", "depth": 0, "share": 0.75, "median_us": 1500.0, "gflops": 150.0}],
+    "against": {"onnxruntime": {"version": "1.0", "times_ms": [3.0, 4.0], "ratio": 1.75, "ratio_p25": 1.5,
+                                "ratio_p75": 2.0}}
+  })json");
+  const std::string html = page({"m.onnx", nullptr, nullptr, {}}, facts);
+  EXPECT_EQ(unbalanced(html), "");
+  for (const char* part : {"2 ms", "125 GFLOP/s", "of 200", "64 MB", "onnxruntime 1.0", "1.75 times our time",
+                           "from 1.5 to 3 ms", "75.0 %", "75 %</td>", "1.50&nbsp;ms", "Conv&lt;Relu&gt;"})
+    EXPECT_THAT(html, HasSubstr(part));
+  EXPECT_LT(html.find("Conv&lt;Relu"), html.find("<code>Add"));
+  EXPECT_EQ(html.find("nodes"), std::string::npos);
+}
+
+TEST(Page, OfATuningHasTasksByWhatTheyMayGain) {
+  const json facts = json::parse(R"json({
+    "models": [{"model": "a.onnx", "start_ms": 3.0, "best_ms": 1.0}, {"model": "b.onnx", "start_ms": 1.0, "best_ms": 1.0}],
+    "threads": 1, "cpu": "znver3", "trials": 64, "seconds": 12.5, "task": null,
+    "tasks": [{"task": 0, "hash": "00", "name": "Softmax", "types": "float32[8]", "places": 1.0, "start_us": 10.0,
+               "best_us": 10.0, "roofline_us": 9.0, "speedup": 1.0, "trials": 0, "failed": {}, "found": false,
+               "why_not": "it can't be measured"},
+              {"task": 1, "hash": "01", "name": "MatMul", "types": "float32[8,8]", "places": 4.0, "start_us": 800.0,
+               "best_us": 400.0, "roofline_us": 100.0, "speedup": 2.0, "trials": 64, "failed": {"crash": 2, "time": 1},
+               "found": true, "why_not": null}]
+  })json");
+  const std::string html = page({"a.onnx, b.onnx", nullptr, nullptr, {}}, facts);
+  EXPECT_EQ(unbalanced(html), "");
+  for (const char* part : {"4 → 2 ms", "2.000 times as fast", "3 failed", "12.5 s", "znver3", "b.onnx", "25 %",
+                           "failed: 2 crash, 1 time", "it can&#39;t be measured"})
+    EXPECT_THAT(html, HasSubstr(part));
+  EXPECT_LT(html.find("MatMul"), html.find("Softmax"));
 }
 
 /// Names are the model's: they may be anything.
