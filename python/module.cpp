@@ -19,6 +19,7 @@
 #include "driver/told.h"
 #include "graph/interpret.h"
 #include "isomer/isomer.h"
+#include "isomer/library.h"
 #include "isomer/model.h"
 #include "isomer/optimize.h"
 #include "isomer/schedule.h"
@@ -203,6 +204,32 @@ nb::dict verify(const std::string& model, const std::string& optimized, const st
   result["rules"] = found.rules;
   result["fp"] = found.fp;
   result["fp_class"] = found.fp_class;
+  return result;
+}
+
+nb::list library_rules(const std::vector<std::string>& files) {
+  const std::vector<isomer::LibraryRule> rules =
+      interruptible(false, [&](const isomer::Stop&) { return isomer::library_rules(files); });
+  nb::list result;
+  for (const isomer::LibraryRule& rule : rules)
+    result.append(nb::make_tuple(rule.name, rule.statement, rule.fp_class, rule.laws));
+  return result;
+}
+
+nb::list check_equations(const std::string& equations, const std::vector<std::string>& rules, int threads,
+                         uint64_t seed) {
+  isomer::CheckEquationsOptions options;
+  options.rules = rules;
+  options.threads = threads;
+  options.seed = seed;
+  const std::vector<isomer::CheckedEquation> checked = interruptible(false, [&](const isomer::Stop& stop) {
+    options.stop = &stop;
+    return isomer::check_equations(equations, options);
+  });
+  nb::list result;
+  for (const isomer::CheckedEquation& each : checked)
+    result.append(nb::make_tuple(each.line, text(each.label), text(each.statement), each.verdict, each.rules, each.laws,
+                                 text(each.why)));
   return result;
 }
 
@@ -619,6 +646,8 @@ NB_MODULE(_isomer, module) {
              "onnxruntime"_a, "threads"_a, "seed"_a, "memory"_a, "doing"_a.none(), "note"_a.none());
   module.def("verify", &verify, "model"_a, "optimized"_a, "proof"_a, "fp"_a, "dims"_a, "shapes"_a, "check_runs"_a,
              "threads"_a, "seed"_a, "memory"_a);
+  module.def("library_rules", &library_rules, "files"_a);
+  module.def("check_equations", &check_equations, "equations"_a, "rules"_a, "threads"_a, "seed"_a);
   module.def("compare", &compare, "reference"_a, "candidate"_a, "dims"_a, "shapes"_a, "runs"_a, "threads"_a, "seed"_a);
   module.def("compile", &compile, "model"_a, "artifact"_a, "target"_a, "level"_a, "seconds"_a.none(), "dims"_a,
              "shapes"_a, "variants"_a, "tune"_a, "check"_a, "records"_a, "threads"_a, "seed"_a, "doing"_a.none(),

@@ -8,6 +8,7 @@
 
 Models are given as a path, as the bytes of a file, or as an `onnx.ModelProto`.
 """
+from . import library
 from ._errors import (CheckFailed, Error, InternalError, InvalidModel, RunFailed, Stopped, Unsupported, UsageError)
 from ._optimize import (Comparison, Compiled, Optimized, TunedTask, Verified, compare, compile, describe, optimize, tune,
                         verify)
@@ -22,6 +23,6 @@ __all__ = [
     "CheckFailed", "Comparison", "Compiled", "Error", "ExecutionMode", "GraphOptimizationLevel", "IOBinding", "InferenceSession",
     "InternalError", "InvalidModel", "ModelMetadata", "NodeArg", "Optimized", "OrtValue", "RunFailed", "RunOptions",
     "SessionOptions", "Stopped", "TunedTask", "Unsupported", "UsageError", "Verified", "compare", "compile", "describe",
-    "get_all_providers", "get_available_providers", "get_build_info", "get_device", "optimize", "set_default_logger_severity",
+    "get_all_providers", "get_available_providers", "get_build_info", "get_device", "library", "optimize", "set_default_logger_severity",
     "set_default_logger_verbosity", "tune", "verify",
 ]

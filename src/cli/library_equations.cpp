@@ -7,12 +7,10 @@
 #include <set>
 
 #include "cli/commands.h"
+#include "driver/standings.h"
 #include "substitutions/library.h"
-#include "substitutions/shipped.h"
-#include "substitutions/standing.h"
 #include "util/file.h"
 #include "util/hash.h"
-#include "util/parallel.h"
 #include "verify/prove.h"
 
 namespace isomer::cli {
@@ -43,64 +41,9 @@ std::string place(const EquationOptions& options, const StatedEquation& equation
 }
 
 struct CheckOptions : EquationOptions {
-  std::vector<std::string> rules;
+  StandingsOptions standings;
   bool are_wrong = false, as_table = false;
-  verify::SaturationLimits limits = kConsequenceLimits;
 };
-
-Result<std::vector<Rule>> library_rules(const CheckOptions& options, std::span<const verify::StatedAxiom> axioms) {
-  std::vector<Rule> result;
-  const auto add = [&](RulesFile file) {
-    result.insert(result.end(), std::make_move_iterator(file.rules.begin()), std::make_move_iterator(file.rules.end()));
-  };
-  for (const std::string& path : options.rules) {
-    auto read = read_rules(path, axioms);
-    if (!read.ok()) return std::move(read).error().within(path);
-    add(*std::move(read));
-  }
-  if (options.rules.empty())
-    for (RulesFile& file : shipped_rules(axioms)) add(std::move(file));
-  return result;
-}
-
-/// What one thread asks.
-struct Judge {
-  Judge(const std::vector<const Rule*>& rules, const std::vector<const Rule*>& laws, verify::Prover its_prover)
-      : prover(std::move(its_prover)), library(rules, laws, theory) {}
-  verify::Prover prover;
-  Theory theory;
-  Consequences library;
-};
-
-std::vector<const Rule*> pointers(const std::vector<Rule>& rules) {
-  std::vector<const Rule*> result;
-  for (const Rule& rule : rules) result.push_back(&rule);
-  return result;
-}
-
-/// Each equation of the file by itself, in order.
-Result<std::vector<Standing>> standings(const std::vector<StatedEquation>& equations, const CheckOptions& options) {
-  const auto axioms = verify::all_axioms();
-  TRY(const std::vector<Rule> rules, library_rules(options, axioms));
-  const std::vector<Rule> laws = rules_of_laws(axioms);
-  ThreadPool pool(options.thread_count());
-  TRY(auto provers, verify::start_provers(pool.threads()));
-  std::vector<std::unique_ptr<Judge>> judges;
-  for (verify::Prover& prover : provers)
-    judges.push_back(std::make_unique<Judge>(pointers(rules), pointers(laws), std::move(prover)));
-  std::vector<Result<Standing>> judged(equations.size(), Standing());
-  pool.run(static_cast<int64_t>(equations.size()), [&](int64_t k, int thread) {
-    Judge& judge = *judges[static_cast<size_t>(thread)];
-    judged[static_cast<size_t>(k)] =
-        standing_of(equations[static_cast<size_t>(k)], judge.library, judge.prover, options.seed, options.limits);
-  });
-  std::vector<Standing> result;
-  for (size_t k = 0; k < judged.size(); ++k) {
-    if (!judged[k].ok()) return Error(judged[k].error()).within(place(options, equations[k]));
-    result.push_back(*std::move(judged[k]));
-  }
-  return result;
-}
 
 json facts(const StatedEquation& equation, const Standing& standing) {
   return {{"line", equation.line},       {"label", equation.label},
@@ -125,11 +68,11 @@ std::string paragraph(const StatedEquation& equation, const Standing& standing) 
 int check_equations(const CheckOptions& options) {
   auto equations = read_equations(options.file);
   if (!equations.ok()) return report(equations.error());
-  for (const StatedEquation& equation : *equations)
-    if (!equation.types)
-      return report(invalid(place(options, equation), "types of the variables expected, none found"));
-  const auto all = standings(*equations, options);
-  if (!all.ok()) return report(all.error());
+  StandingsOptions how = options.standings;
+  how.threads = options.thread_count();
+  how.seed = options.seed;
+  auto all = standings_of(*equations, how);
+  if (!all.ok()) return report(std::move(all).error().within(options.file));
   json list = json::array(), counts = json::object();
   std::vector<std::string> summary;
   for (int verdict = 0; verdict < Standing::kVerdicts; ++verdict) {
@@ -229,12 +172,12 @@ void add_equation_commands(CLI::App& library, int& exit) {
                                            "lines [LABEL |] TYPES | LEFT ; … = RIGHT ; …");
   checked->add_to(*check);
   check->add_option("file", checked->file, "Equations")->required();
-  check->add_option("--rules", checked->rules,
+  check->add_option("--rules", checked->standings.rules,
                     "Rules (STEM.rules, STEM.proofs); those that come with the program where none are given");
-  check->add_option("--rounds", checked->limits.rounds, "Of uses of rules, for each equation")
+  check->add_option("--rounds", checked->standings.limits.rounds, "Of uses of rules, for each equation")
       ->check(CLI::Range(1, 100))
       ->capture_default_str();
-  check->add_option("--nodes", checked->limits.nodes, "Of the e-graph of each equation")
+  check->add_option("--nodes", checked->standings.limits.nodes, "Of the e-graph of each equation")
       ->check(CLI::Range(1, 100'000))
       ->capture_default_str();
   check->add_flag("--wrong", checked->are_wrong, "Exit code 0 where all are refuted, not where all follow from rules");

@@ -7,10 +7,10 @@
 #include "backends/find_library.h"
 #include "backends/onnxruntime_backend.h"
 #include "driver/open_records.h"
+#include "driver/rules_of_files.h"
 #include "graph/edit.h"
 #include "measure/kernel_clock.h"
 #include "substitutions/mutate/mutants.h"
-#include "substitutions/shipped.h"
 
 namespace isomer {
 namespace {
@@ -20,17 +20,7 @@ using namespace substitutions;
 /// Rules of the files, or those that come with the program; then the laws themselves.
 Result<std::vector<Rule>> all_rules(const std::vector<std::string>& files,
                                     std::span<const verify::StatedAxiom> axioms) {
-  std::vector<Rule> rules;
-  const auto take = [&](RulesFile file) {
-    rules.insert(rules.end(), std::make_move_iterator(file.rules.begin()), std::make_move_iterator(file.rules.end()));
-  };
-  for (const std::string& file : files) {
-    auto read = read_rules(file, axioms);
-    if (!read.ok()) return std::move(read).error().within(file);
-    take(std::move(*read));
-  }
-  if (files.empty())
-    for (RulesFile& file : shipped_rules(axioms)) take(std::move(file));
+  TRY(std::vector<Rule> rules, rules_of_files(files, axioms));
   for (Rule& law : rules_of_laws(axioms)) rules.push_back(std::move(law));
   return rules;
 }
