@@ -221,7 +221,7 @@ Result<void> measure(const BenchOptions& options) {
                  {"tasks", tasks_of(profile.session())},
                  {"against", against}};
   report.update(gpu);
-  TRY_VOID(write_measured(options.report, options.file, report, report_file));
+  TRY_VOID(write_measured(options.report, {options.file}, report, report_file));
   if (options.json) {
     fmt::print("{}\n", json_text(report));
     return {};

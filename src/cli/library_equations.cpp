@@ -103,14 +103,17 @@ Result<std::variant<Rule, verify::Counterexample>> rule_of(const StatedEquation&
   std::vector<StatedEquation> places = stated.types ? std::vector{stated} : with_drawn_types(stated, kDraws, seed);
   if (places.empty())
     return invalid("", "types of the variables expected, none found, and none drawn fits the equation");
-  // Refuted at one of them, or proved at the first that can be.
+  using Made = std::variant<Rule, verify::Counterexample>;
+  Random random(seed);
+  const auto counterexample = [&](FloatClass float_class) {
+    std::optional<verify::Counterexample> found;
+    for (size_t k = places.size(); k-- > 0 && !found;) found = counterexample_of(places[k], float_class, random);
+    return found;
+  };
+  // Refuted at one of them, or proved at the first that can be; what has a proof is tried as what it claims to be, too.
+  if (auto found = counterexample(FloatClass::kUnsafe)) return Made(*std::move(found));
   std::optional<Error> last;
   std::optional<Rule> rule;
-  for (size_t k = places.size(); k-- > 0;) {
-    TRY(Judgement judgement, judge(places[k], prover, seed));
-    if (judgement.counterexample)
-      return std::variant<Rule, verify::Counterexample>(*std::move(judgement.counterexample));
-  }
   for (size_t k = 0; k < std::min(places.size(), kMostProved) && !rule; ++k) {
     auto proved = prove_rule(equations_at(places[k], *places[k].types), *places[k].types, prover);
     if (proved.ok())
@@ -119,7 +122,9 @@ Result<std::variant<Rule, verify::Counterexample>> rule_of(const StatedEquation&
       last = std::move(proved).error();
   }
   if (!rule) return *std::move(last);
-  return std::variant<Rule, verify::Counterexample>(*std::move(rule));
+  if (rule->float_class < FloatClass::kFinite)
+    if (auto found = counterexample(rule->float_class)) return Made(*std::move(found));
+  return Made(*std::move(rule));
 }
 
 int add_rules(const EquationOptions& options) {

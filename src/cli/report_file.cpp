@@ -1,5 +1,6 @@
 #include "cli/report_file.h"
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "cli/options.h"
@@ -21,9 +22,12 @@ Result<void> write(std::string_view text, std::optional<OutputFile>& file) {
 
 bool is_page(const std::string& path) { return path.ends_with(".html"); }
 
-Result<void> write_measured(const std::string& path, const std::string& title, const nlohmann::json& facts,
-                            std::optional<OutputFile>& file) {
+Result<void> write_measured(const std::string& path, const std::vector<std::string>& models,
+                            const nlohmann::json& facts, std::optional<OutputFile>& file) {
   if (!file) return {};
+  std::string title;
+  for (const std::string& model : models)
+    title += (title.empty() ? "" : ", ") + std::filesystem::path(model).filename().string();
   TRY_VOID(
       write(is_page(path) ? report::page({title, nullptr, nullptr, {}}, facts) : json_text(facts, 2) + "\n", file));
   return file->commit();

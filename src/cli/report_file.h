@@ -4,6 +4,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "util/output_file.h"
 
@@ -15,9 +16,9 @@ Result<std::optional<OutputFile>> file_for(const std::string& path);
 Result<void> write(std::string_view text, std::optional<OutputFile>& file);
 /// Whether a report is asked for as a page.
 bool is_page(const std::string& path);
-/// Of what was measured: a page of that title, or JSON.
-Result<void> write_measured(const std::string& path, const std::string& title, const nlohmann::json& facts,
-                            std::optional<OutputFile>& file);
+/// Of what was measured of models: a page, or JSON.
+Result<void> write_measured(const std::string& path, const std::vector<std::string>& models,
+                            const nlohmann::json& facts, std::optional<OutputFile>& file);
 
 inline constexpr const char* kReportHelp = "Write what was found: as JSON, or, to FILE.html, as a page to look at";
 

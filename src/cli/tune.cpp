@@ -231,8 +231,7 @@ Result<ExitCode> run(const TuneCommand& options) {
   tuning.tell = [&](const tune::TuneState& state) { live.show(state); };
   TRY(const tune::TuneState state, tune::tune(all.problems, all.models, records, tuning));
   live.clear();
-  TRY_VOID(write_measured(options.report, fmt::format("{}", fmt::join(options.files, ", ")), to_json(scene, state),
-                          report_file));
+  TRY_VOID(write_measured(options.report, options.files, to_json(scene, state), report_file));
   if (!state.no_model.empty())
     note(options, "isomer: no cost model, candidates were chosen by the draft alone: {}", state.no_model);
   if (!options.json && !options.quiet)

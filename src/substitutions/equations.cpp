@@ -115,30 +115,34 @@ std::string_view Judgement::name() const {
   CHECK(false);
 }
 
+std::optional<verify::Counterexample> counterexample_of(const StatedEquation& equation, FloatClass float_class,
+                                                        Random& random) {
+  CHECK(equation.types.has_value());
+  const std::vector<Output> outputs = equations_at(equation, *equation.types);
+  for (const int64_t reach : kReach)
+    for (size_t k = 0; k < outputs.size(); ++k)
+      for (int input = 0; input < kInputs; ++input) {
+        auto check = verify::check_instance({{outputs[k].left, outputs[k].right, {}}, *equation.types}, random,
+                                            float_class, reach);
+        if (!check) break;
+        if (check->counterexample) return smallest(equation, k, *std::move(check->counterexample), random);
+      }
+  return std::nullopt;
+}
+
 Result<Judgement> judge(const StatedEquation& equation, verify::Prover& prover, uint64_t seed) {
   CHECK(equation.types.has_value());
   Judgement result;
-  bool is_proved = true;
-  const std::vector<Output> outputs = equations_at(equation, *equation.types);
   Random random(seed);
   const auto refute = [&](FloatClass float_class) {
-    for (const int64_t reach : kReach)
-      for (size_t k = 0; k < outputs.size(); ++k)
-        for (int input = 0; input < kInputs; ++input) {
-          auto check = verify::check_instance({{outputs[k].left, outputs[k].right, {}}, *equation.types}, random,
-                                              float_class, reach);
-          if (!check) break;
-          if (!check->counterexample) continue;
-          result.counterexample = smallest(equation, k, *std::move(check->counterexample), random);
-          result.verdict = Judgement::Verdict::kRefuted;
-          return true;
-        }
-    return false;
+    result.counterexample = counterexample_of(equation, float_class, random);
+    if (result.counterexample) result.verdict = Judgement::Verdict::kRefuted;
+    return result.counterexample.has_value();
   };
-  // To refute what is false takes less than to find that nothing proves it. What is true of any class is where all is
-  // finite.
+  // To refute what is false takes less than to find that nothing proves it.
   if (refute(FloatClass::kUnsafe)) return result;
-  for (const Output& output : outputs) {
+  bool is_proved = true;
+  for (const Output& output : equations_at(equation, *equation.types)) {
     const verify::Law claim{output.left, output.right, {}};
     TRY(const verify::Proof proof, verify::prove(claim, *equation.types, prover));
     if (proof.certificate) {

@@ -44,6 +44,11 @@ struct Judgement {
   std::string_view name() const;
 };
 
+/// Inputs that refute an equation with types as one of that class, as small as they were found; nothing where none
+/// were. What refutes a law of the weakest class refutes one of any.
+std::optional<verify::Counterexample> counterexample_of(const StatedEquation& equation, FloatClass float_class,
+                                                        Random& random);
+
 /// Of an equation with types. The same for the same seed. Errors: a side is not well typed, Z3 fails.
 Result<Judgement> judge(const StatedEquation& equation, verify::Prover& prover, uint64_t seed);
 

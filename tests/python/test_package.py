@@ -497,3 +497,17 @@ def test_models_of_the_tree_run(name, filled):
 
 def test_reports_are_json():
     assert json.loads(json.dumps(isomer.optimize(branches()[0], level=1).report))["check"]["passed"]
+
+
+def test_library_says_its_rules_and_where_equations_stand():
+    rules = isomer.library.rules()
+    assert len(rules) > 100 and all(" = " in rule.statement and rule.fp_class for rule in rules)
+    right, wrong = isomer.library.check([
+        "sum | x[2,3] y[2,3] | Add(x, y) = Add(y, x)",
+        "x[2,3] w[3,4] | Relu(MatMul(x, w)) = MatMul(Relu(x), w)"])
+    assert right and right.label == "sum" and right.line == 1
+    assert not wrong and wrong.verdict == "refuted" and "left" in wrong.why
+    with pytest.raises(isomer.InvalidModel, match="line 1"):
+        isomer.library.check("Add(x, y")
+    with pytest.raises(isomer.Error, match="no such file"):
+        isomer.library.rules("no such file")
