@@ -191,10 +191,10 @@ class Optimizer {
       if (const double rate = interpreted_per_second(options_.threads); rate > 0)
         interpreting_seconds_ = interpreting_seconds(rate);
     const bool is_last = options_.least_afterwards == 0;
-    const double least_afterwards =
-        is_last ? 0
-                : std::max(std::min(options_.least_afterwards, kMostOfShort * plain_.seconds),
-                           kLeastCheck * interpreting_seconds_);
+    const double least_afterwards = is_last
+                                        ? 0
+                                        : std::max(std::min(options_.least_afterwards, kMostOfShort * plain_.seconds),
+                                                   kLeastCheck * interpreting_seconds_);
     const double afterwards = is_last ? 0 : std::max(least_afterwards, kAfterwards * plain_.seconds);
     spare_seconds_ = afterwards - least_afterwards;
     const double mine = plain_.seconds * (1 - options_.kept) - afterwards;

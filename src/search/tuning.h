@@ -26,8 +26,8 @@ Result<void> add_problems(TuningProblems& all, const Graph& graph, const Compile
 /// `compile`.
 Result<void> add_alternative(TuningProblems& all, size_t part, const Graph& graph, const CompileOptions& options);
 
-/// Says what the machine's peaks allow each task, and returns them. They are measured where the records do not know them
-/// well. Errors: those of the records.
+/// Says what the machine's peaks allow each task, and returns them. They are measured where the records do not know
+/// them well. Errors: those of the records.
 Result<tune::Peaks> add_rooflines(TuningProblems& all, kernel::Records& records, const CompileOptions& options);
 
 /// The tuner's options for code as these make it.

@@ -44,8 +44,7 @@ Peaks measure_peaks(int threads) {
   const int64_t memory = cache > 0 ? std::clamp(4 * cache, kLeast, kMost) : kMost;
   // Each thread reads bytes of its own.
   return {measure_fma_peak(threads), measure_read_bandwidth(Peaks::kSecond, threads),
-          measure_read_bandwidth(Peaks::kLast / threads, threads),
-          measure_read_bandwidth(memory / threads, threads)};
+          measure_read_bandwidth(Peaks::kLast / threads, threads), measure_read_bandwidth(memory / threads, threads)};
 }
 
 double roofline_us(const Kernel& kernel, int64_t flops, const Peaks& peaks, Weights where) {
