@@ -5,7 +5,7 @@
 #                            Groups of sources are read as one, as they are compiled: headers once a group.
 #   scripts/lint.sh analyze  by clang's analyzer, as tidy
 # FOLDER=src: tidy and analyze read what lies there alone.
-# COMMITS=20: of that, the groups with a source that one of the last commits changed, or with one beside a header.
+# COMMITS=12: of that, the groups with a source that one of the last commits changed, or with one beside a header.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 jobs=${JOBS:-$(nproc)}

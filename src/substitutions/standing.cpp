@@ -52,20 +52,25 @@ std::string Standing::why() const {
 Result<Standing> standing_of(const StatedEquation& equation, Consequences& library, verify::Prover& prover,
                              uint64_t seed, const verify::SaturationLimits& limits) {
   Standing result;
-  TRY(Judgement judgement, judge(equation, prover, seed));
-  result.from_laws = judgement.stop;
-  if (judgement.verdict == Judgement::Verdict::kRefuted) {
+  const auto refuted = [&](verify::Counterexample by) {
     result.verdict = Standing::Verdict::kRefuted;
-    result.counterexample = std::move(judgement.counterexample);
+    result.counterexample = std::move(by);
     return result;
-  }
+  };
+  Random random(seed);
+  if (auto by = counterexample_of(equation, FloatClass::kUnsafe, random)) return refuted(*std::move(by));
   TRY(const Consequence found, library.of(equations_at(equation, *equation.types), *equation.types, limits));
   result.from_rules = found.stop;
   if (found.how != Consequence::How::kNot) {
     result.verdict = verdict_of(found);
     result.rules = names(found.rules);
     result.laws = names(found.laws);
-  } else if (judgement.verdict == Judgement::Verdict::kProved) {
+    return result;
+  }
+  TRY(Judgement judgement, judge(equation, prover, seed));
+  result.from_laws = judgement.stop;
+  if (judgement.counterexample) return refuted(*std::move(judgement.counterexample));
+  if (judgement.verdict == Judgement::Verdict::kProved) {
     result.verdict = Standing::Verdict::kProved;
     verify::Certificate laws = judgement.proof;
     const auto count =

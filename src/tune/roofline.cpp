@@ -39,7 +39,7 @@ double read_again(const Kernel& kernel, const Bytes& bytes, const Peaks& peaks) 
 
 Peaks measure_peaks(int threads) {
   // Of which caches hold a small part; some machines don't say how much.
-  constexpr int64_t kLeast = int64_t{128} << 20, kMost = int64_t{512} << 20;
+  constexpr int64_t kLeast = int64_t{128} << 20, kMost = int64_t{256} << 20;
   const int64_t cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
   const int64_t memory = cache > 0 ? std::clamp(4 * cache, kLeast, kMost) : kMost;
   // Each thread reads bytes of its own.
