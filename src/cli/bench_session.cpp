@@ -10,11 +10,6 @@ using Clock = std::chrono::steady_clock;
 
 double milliseconds(Clock::duration duration) { return std::chrono::duration<double, std::milli>(duration).count(); }
 
-double quantile(std::vector<double> values, double q) {
-  std::sort(values.begin(), values.end());
-  return values[static_cast<size_t>(q * static_cast<double>(values.size() - 1) + 0.5)];
-}
-
 Result<BenchSession> BenchSession::open(const BenchOptions& options, bool timed) {
   runtime::SessionOptions asked;
   asked.timed = timed;

@@ -7,6 +7,7 @@
 #include "cli/load_artifact.h"
 #include "cli/options.h"
 #include "runtime/memory.h"
+#include "util/quantile.h"
 
 namespace isomer::cli {
 
@@ -23,7 +24,6 @@ struct BenchOptions : CommonOptions {
 };
 
 double milliseconds(std::chrono::steady_clock::duration duration);
-double quantile(std::vector<double> values, double q);
 
 /// Its outputs stay in the session.
 class BenchSession {

@@ -8,13 +8,13 @@
 
 #include "cli/commands.h"
 #include "cli/show_rule.h"
+#include "driver/rules_of_files.h"
 #include "graph/dot.h"
 #include "search/refute_floats.h"
 #include "substitutions/library.h"
 #include "substitutions/mutate/by_elements.h"
 #include "substitutions/mutate/mutants.h"
 #include "substitutions/refute.h"
-#include "substitutions/shipped.h"
 #include "util/clock.h"
 #include "util/parallel.h"
 #include "util/stop.h"
@@ -43,17 +43,6 @@ struct FilesOptions : CommonOptions {
 
 /// For records, where --memory does not say.
 constexpr int64_t kRecordBytes = 1'000'000'000;
-
-Result<std::vector<RulesFile>> read_all(const FilesOptions& options, std::span<const verify::StatedAxiom> axioms) {
-  if (options.files.empty()) return shipped_rules(axioms);
-  std::vector<RulesFile> result;
-  for (const std::string& file : options.files) {
-    auto rules = read_rules(file, axioms);
-    if (!rules.ok()) return std::move(rules).error().within(file);
-    result.push_back(*std::move(rules));
-  }
-  return result;
-}
 
 /// The set that is no list of operators.
 constexpr std::string_view kMutants = "mutants";
@@ -181,7 +170,7 @@ template <class Ask>
 int ask_all(const FilesOptions& options, std::string_view verb, const Ask& ask, const Counted& counted = {}) {
   const auto axioms = verify::all_axioms();
   const auto start = Clock::now();
-  auto files = read_all(options, axioms);
+  auto files = read_rules_files(options.files, axioms);
   if (!files.ok()) return report(files.error());
   std::vector<const Rule*> rules;
   for (const RulesFile& file : *files)
@@ -308,7 +297,7 @@ int refute_rules(const FilesOptions& options) {
 }
 
 int list_rules(const FilesOptions& options) {
-  auto files = read_all(options, verify::all_axioms());
+  auto files = read_rules_files(options.files, verify::all_axioms());
   if (!files.ok()) return report(files.error());
   json list = json::array();
   for (const RulesFile& file : *files)
@@ -325,7 +314,7 @@ int list_rules(const FilesOptions& options) {
 
 int show_rule(const FilesOptions& options) {
   const auto axioms = verify::all_axioms();
-  auto files = read_all(options, axioms);
+  auto files = read_rules_files(options.files, axioms);
   if (!files.ok()) return report(files.error());
   for (const RulesFile& file : *files)
     for (const Rule& rule : file.rules) {
@@ -353,7 +342,7 @@ int show_rule(const FilesOptions& options) {
 }
 
 int print_statistics(const FilesOptions& options) {
-  auto files = read_all(options, verify::all_axioms());
+  auto files = read_rules_files(options.files, verify::all_axioms());
   if (!files.ok()) return report(files.error());
   std::map<std::string, int> by_class;
   std::map<size_t, int> by_length;

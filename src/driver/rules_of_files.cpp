@@ -8,19 +8,24 @@ namespace isomer {
 
 using namespace substitutions;
 
+Result<std::vector<RulesFile>> read_rules_files(const std::vector<std::string>& files,
+                                                std::span<const verify::StatedAxiom> axioms) {
+  if (files.empty()) return shipped_rules(axioms);
+  std::vector<RulesFile> result;
+  for (const std::string& file : files) {
+    auto rules = read_rules(file, axioms);
+    if (!rules.ok()) return std::move(rules).error().within(file);
+    result.push_back(*std::move(rules));
+  }
+  return result;
+}
+
 Result<std::vector<Rule>> rules_of_files(const std::vector<std::string>& files,
                                          std::span<const verify::StatedAxiom> axioms) {
+  TRY(auto all, read_rules_files(files, axioms));
   std::vector<Rule> rules;
-  const auto take = [&](RulesFile file) {
+  for (RulesFile& file : all)
     rules.insert(rules.end(), std::make_move_iterator(file.rules.begin()), std::make_move_iterator(file.rules.end()));
-  };
-  for (const std::string& file : files) {
-    auto read = read_rules(file, axioms);
-    if (!read.ok()) return std::move(read).error().within(file);
-    take(std::move(*read));
-  }
-  if (files.empty())
-    for (RulesFile& file : shipped_rules(axioms)) take(std::move(file));
   return rules;
 }
 

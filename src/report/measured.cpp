@@ -8,17 +8,13 @@
 
 #include "report/drawing.h"
 #include "report/words.h"
+#include "util/quantile.h"
 #include "util/stable_sort.h"
 
 namespace isomer::report {
 namespace {
 
 using nlohmann::json;
-
-/// Of a sorted list, not empty.
-double quantile(const std::vector<double>& sorted, double share) {
-  return sorted[static_cast<size_t>(share * static_cast<double>(sorted.size() - 1))];
-}
 
 /// The runs of one program.
 struct Runs {
@@ -66,7 +62,7 @@ std::string runs_section(const json& facts) {
   double least = all[0].times.front(), most = 0;
   for (const Runs& runs : all) {
     least = std::min(least, runs.times.front());
-    most = std::max(most, quantile(runs.times, 0.98));
+    most = std::max(most, runs.times[static_cast<size_t>(0.98 * static_cast<double>(runs.times.size() - 1))]);
   }
   std::string rows;
   for (const Runs& runs : all)

@@ -9,6 +9,7 @@
 #include "runtime/session.h"
 #include "search/prepare.h"
 #include "util/clock.h"
+#include "util/quantile.h"
 #include "util/stop.h"
 #include "util/threads.h"
 
@@ -51,11 +52,6 @@ class CompiledRunner final : public Runner {
   std::vector<std::unique_ptr<Dims>> dims_;
   std::vector<runtime::Tensor> given_, outputs_;
 };
-
-double quantile(std::vector<double> values, double q) {
-  std::sort(values.begin(), values.end());
-  return values[static_cast<size_t>(q * static_cast<double>(values.size() - 1) + 0.5)];
-}
 
 double machine_seconds() { return std::chrono::duration<double>(Clock::now().time_since_epoch()).count(); }
 

@@ -131,16 +131,20 @@ std::optional<verify::Counterexample> counterexample_of(const StatedEquation& eq
 }
 
 Result<Judgement> judge(const StatedEquation& equation, verify::Prover& prover, uint64_t seed) {
+  Random random(seed);
+  // To refute what is false takes less than to find that nothing proves it.
+  if (auto counterexample = counterexample_of(equation, FloatClass::kUnsafe, random)) {
+    Judgement result;
+    result.verdict = Judgement::Verdict::kRefuted;
+    result.counterexample = std::move(counterexample);
+    return result;
+  }
+  return judge_unrefuted(equation, prover, random);
+}
+
+Result<Judgement> judge_unrefuted(const StatedEquation& equation, verify::Prover& prover, Random& random) {
   CHECK(equation.types.has_value());
   Judgement result;
-  Random random(seed);
-  const auto refute = [&](FloatClass float_class) {
-    result.counterexample = counterexample_of(equation, float_class, random);
-    if (result.counterexample) result.verdict = Judgement::Verdict::kRefuted;
-    return result.counterexample.has_value();
-  };
-  // To refute what is false takes less than to find that nothing proves it.
-  if (refute(FloatClass::kUnsafe)) return result;
   bool is_proved = true;
   for (const Output& output : equations_at(equation, *equation.types)) {
     const verify::Law claim{output.left, output.right, {}};
@@ -165,11 +169,12 @@ Result<Judgement> judge(const StatedEquation& equation, verify::Prover& prover, 
   const FloatClass float_class = !is_proved           ? FloatClass::kExact
                                  : result.by_elements ? FloatClass::kUnsafe
                                                       : float_class_of(result.proof, prover.laws.axioms());
-  const bool is_refuted = float_class < FloatClass::kFinite && refute(float_class);
-  if (is_proved && !is_refuted)
+  if (float_class < FloatClass::kFinite) result.counterexample = counterexample_of(equation, float_class, random);
+  if (result.counterexample)
+    result.verdict = Judgement::Verdict::kRefuted;
+  else if (is_proved)
     result.verdict = Judgement::Verdict::kProved;
-  else
-    result.proof = {};
+  if (result.verdict != Judgement::Verdict::kProved) result.proof = {};
   return result;
 }
 

@@ -51,6 +51,8 @@ std::optional<verify::Counterexample> counterexample_of(const StatedEquation& eq
 
 /// Of an equation with types. The same for the same seed. Errors: a side is not well typed, Z3 fails.
 Result<Judgement> judge(const StatedEquation& equation, verify::Prover& prover, uint64_t seed);
+/// Of one that counterexample_of did not refute as one of the weakest class.
+Result<Judgement> judge_unrefuted(const StatedEquation& equation, verify::Prover& prover, Random& random);
 
 /// Places where an equation without types is well typed, the largest first.
 std::vector<StatedEquation> with_drawn_types(const StatedEquation& equation, int draws, uint64_t seed);

@@ -67,7 +67,7 @@ Result<Standing> standing_of(const StatedEquation& equation, Consequences& libra
     result.laws = names(found.laws);
     return result;
   }
-  TRY(Judgement judgement, judge(equation, prover, seed));
+  TRY(Judgement judgement, judge_unrefuted(equation, prover, random));
   result.from_laws = judgement.stop;
   if (judgement.counterexample) return refuted(*std::move(judgement.counterexample));
   if (judgement.verdict == Judgement::Verdict::kProved) {
