@@ -5,7 +5,9 @@
 #                            Groups of sources are read as one, as they are compiled: headers once a group.
 #   scripts/lint.sh analyze  by clang's analyzer, as tidy
 # FOLDER=src: tidy and analyze read what lies there alone.
-# COMMITS=12: of that, the groups with a source that one of the last commits changed, or with one beside a header.
+# COMMITS=12: of that, the groups with a source that one of the last commits changed, or with one beside a header, those
+# changed last first.
+# SECONDS_AT_MOST=60: tidy and analyze begin no more groups then, and say how many were left.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 jobs=${JOBS:-$(nproc)}
@@ -23,17 +25,21 @@ changed_lately() {
     cat
     return
   }
-  local names source
-  names=$(mktemp)
-  # Sources, and the folders of headers.
-  git log "-$COMMITS" --format= --name-only -- '*.cpp' '*.h' | sed -E 's|^|/|; s|[^/]+\.h$||' | sort -u >"$names"
+  local members source name
+  members=$(mktemp)
+  # A line for each source of each group: the source, the group.
   while read -r source; do
     case $source in
-      */Unity/*) grep '^#include' "$source" ;;
-      *) echo "$source" ;;
-    esac | grep -Ff "$names" >/dev/null && echo "$source"
-  done
-  rm -f "$names"
+      */Unity/*) sed -n -E "s|^#include \"(.*)\"\$|\1 $source|p" "$source" ;;
+      *) echo "$source $source" ;;
+    esac
+  done >"$members"
+  # Sources, and the folders of headers.
+  git log "-$COMMITS" --format= --name-only -- '*.cpp' '*.h' | sed -E 's|^|/|; s|[^/]+\.h$||' | awk '!seen[$0]++' |
+    while read -r name; do
+      grep -F "$name" "$members" | cut -d' ' -f2
+    done | awk '!seen[$0]++'
+  rm -f "$members"
 }
 
 read_sources() {
@@ -42,13 +48,21 @@ read_sources() {
     echo "lint: $commands expected, \`make build\` makes it" >&2
     return 1
   }
+  local groups code=0 left
+  groups=$(mktemp -d)
   # Not what protoc wrote.
   grep -oP '"file": "\K[^"]+' $commands | grep -v '\.pb\.cc$' | grep -E "^$PWD/(build/)?${FOLDER:-}" | sort -u |
-    changed_lately |
-    xargs -r -P "$jobs" -n 1 clang-tidy-19 "$@" -p build --quiet --extra-arg=-Wno-unknown-warning-option 2>/dev/null || {
-    echo "lint: findings of clang-tidy, see above; .clang-tidy says what is asked for" >&2
-    return 1
-  }
+    changed_lately >"$groups/all"
+  # Each says that it was left out, or reads one group.
+  GROUPS_LEFT=$groups/left END=$(($(date +%s) + ${SECONDS_AT_MOST:-86400})) xargs -r -P "$jobs" -I{} sh -c '
+    [ "$(date +%s)" -lt "$END" ] || { echo {} >>"$GROUPS_LEFT"; exit 0; }
+    exec clang-tidy-19 "$@" -p build --quiet --extra-arg=-Wno-unknown-warning-option {}' sh "$@" \
+    <"$groups/all" 2>/dev/null || code=1
+  left=$(cat "$groups/left" 2>/dev/null | wc -l)
+  echo "lint: $(($(wc -l <"$groups/all") - left)) groups of sources read, $left left for want of time" >&2
+  rm -r "$groups"
+  [ $code -eq 0 ] || echo "lint: findings of clang-tidy, see above; .clang-tidy says what is asked for" >&2
+  return $code
 }
 tidy() { read_sources; }
 analyze() { read_sources --checks='-*,clang-analyzer-core.*,clang-analyzer-cplusplus.*'; }

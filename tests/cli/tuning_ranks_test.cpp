@@ -87,10 +87,10 @@ TEST_F(TuningRanks, WhereOneIsKilledTheRunEndsWithWhatIsRecorded) {
 }
 
 TEST_F(TuningRanks, WhereMpirunLetsItTheFirstGoesOnAlone) {
-  const Outcome outcome = two({"--enable-recovery"}, "200", killed_after(3));
+  const Outcome outcome = two({"--enable-recovery"}, "100", killed_after(3));
   EXPECT_FALSE(outcome.timed_out);
   ASSERT_FALSE(told().empty()) << outcome.err;
-  EXPECT_EQ(told().back()["trials"], 200) << outcome.err;
+  EXPECT_EQ(told().back()["trials"], 100) << outcome.err;
   EXPECT_EQ(go_on().exit_code, 0);
 }
 

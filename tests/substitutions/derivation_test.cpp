@@ -71,7 +71,7 @@ TEST(Derivations, OfRandomWalksAreAcceptedAndWhatIsChangedKeepsTheFunctionOrIsNo
   Walker walker;
   int walks = 0, steps = 0, changed = 0, accepted = 0;
   std::set<std::string> rules;
-  const uint64_t last = isomer::test::is_long_run() ? 3000 : 40;
+  const uint64_t last = isomer::test::is_long_run() ? 3000 : 30;
   for (uint64_t seed = 0; seed < last; ++seed) {
     const Graph model = dense_graph(seed);
     if (model.outputs().empty()) continue;

@@ -70,7 +70,7 @@ TEST_F(Equations, ThatGiveAVariableBackAreRefutedByASmallCounterexample) {
 TEST_F(Equations, ThatAreClassicsAreProved) { expect_proved("classics.equations"); }
 
 TEST_F(Equations, OfAlgebraAreProvedAndTheirNearMissesRefuted) {
-  const size_t step = test::is_long_run() ? 1 : 7;
+  const size_t step = test::is_long_run() ? 1 : 14;
   for (const auto& [file, verdict] :
        {std::pair("algebra.equations", Verdict::kProved), std::pair("algebra_wrong.equations", Verdict::kRefuted)}) {
     const std::vector<StatedEquation> equations = equations_of(text_of(file));

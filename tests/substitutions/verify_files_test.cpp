@@ -87,7 +87,7 @@ TEST_F(FilesOfWalks, OverRandomGraphsOfAllRowsAreVerified) {
   Walker walker;
   int steps = 0;
   std::vector<std::string> left_out;  // passes
-  const uint64_t last = isomer::test::is_long_run() ? 2000 : 100;
+  const uint64_t last = isomer::test::is_long_run() ? 2000 : 60;
   for (uint64_t seed = 0; seed < last; ++seed) {
     isomer::test::Sample sample = isomer::test::random_sample(seed);
     ASSERT_TRUE(export_model(sample.graph, files_.input).ok());
@@ -273,7 +273,7 @@ std::string with_other_token(const std::string& text, Random& random) {
 
 TEST_F(FilesOfWalks, WithATokenOfTheProofChangedAreRefusedOrTheSameModels) {
   Walker walker;
-  const int walks = isomer::test::is_long_run() ? 100 : 8, each = isomer::test::is_long_run() ? 200 : 50;
+  const int walks = isomer::test::is_long_run() ? 100 : 8, each = isomer::test::is_long_run() ? 200 : 25;
   int accepted = 0;
   for (int walk = 0; walk < walks; ++walk) {
     write(long_walk(walker, static_cast<uint64_t>(walk)));
@@ -291,7 +291,7 @@ TEST_F(FilesOfWalks, WithATokenOfTheProofChangedAreRefusedOrTheSameModels) {
 
 TEST_F(FilesOfWalks, WithAByteChangedAreRefusedOrTheSameModels) {
   Walker walker;
-  const int walks = isomer::test::is_long_run() ? 100 : 8, each = isomer::test::is_long_run() ? 100 : 50;
+  const int walks = isomer::test::is_long_run() ? 100 : 8, each = isomer::test::is_long_run() ? 100 : 25;
   int accepted = 0;
   for (int walk = 0; walk < walks; ++walk) {
     write(long_walk(walker, static_cast<uint64_t>(walk)));
