@@ -192,6 +192,31 @@ TEST(Equivalence, CountsWhatRoundingDecides) {
   EXPECT_NE(result.text().find("of 4 elements set aside"), std::string::npos) << result.text();
 }
 
+/// What a sum is rounded to lies next to it: how its terms are added decides where it is close to the middle.
+TEST(Equivalence, OrdersOfSumsDecideWhatIsQuantized) {
+  const Graph graph = *parse_graph(R"(opset 17
+graph g(x: float32[4096]) -> (y: float32[1]) {
+  one: float32[] = {1}
+  zero: uint8[] = {0}
+  sum = ReduceSum(x)
+  q = QuantizeLinear(sum, one, zero)
+  y = DequantizeLinear(q, one, zero)
+})");
+  const auto found_of = [&](double sum, double found) {
+    std::vector<double> terms;
+    double total = 0;
+    for (int k = 0; k < 4096; ++k) total += 1 + 0.3 * std::sin(k);
+    for (int k = 0; k < 4096; ++k) terms.push_back(static_cast<float>(sum / total * (1 + 0.3 * std::sin(k))));
+    return compared(graph, terms, giving(DataType::kFloat32, {found}));
+  };
+  const Equivalence close = found_of(20.5 - 6e-5, 21);
+  EXPECT_TRUE(close.passed()) << close.difference->text();
+  EXPECT_EQ(close.set_aside(), 1);
+  EXPECT_FALSE(found_of(20.5 - 6e-5, 40).passed());
+  EXPECT_FALSE(found_of(20.5 - 5e-3, 21).passed());
+  EXPECT_FALSE(found_of(20.1, 21).passed());
+}
+
 TEST(Equivalence, WhoIsStrictAsksForRoomBelowTheBound) {
   const double unit = unit_roundoff(DataType::kFloat32);
   const auto pair = [](double first) {

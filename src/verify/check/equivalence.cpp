@@ -16,6 +16,8 @@ namespace {
 constexpr double kFloorUnits = 8;
 /// Of the root of a sum's length (P3: no false alarms among sequential, blocked and BLAS orders).
 constexpr double kSumRatio = 4;
+/// Half places that sums are moved by at most: of float32, some millionths.
+constexpr double kMostOfSums = 1024;
 /// Input sets that the reference doesn't run on, before it is taken for a model that runs on none.
 constexpr int kMostFailures = 8;
 /// Share of an output that may be set aside without a word.
@@ -118,6 +120,7 @@ class RunComparison {
       : reference_(reference), run_reference_(run_reference), run_candidate_(run_candidate), effort_(effort) {}
 
   Result<void> run(std::vector<te::Array> expected, std::vector<te::Array> found, double units) {
+    sums_ = std::min(units, kMostOfSums);
     for (size_t i = 0; i < expected.size(); ++i)
       outputs_.emplace_back(reference_.value(reference_.outputs()[i]).name, std::move(expected[i]), std::move(found[i]),
                             kFloorUnits + units, effort_.strictness);
@@ -126,9 +129,11 @@ class RunComparison {
     const auto rounded = run_reference_(round);
     if (!rounded.ok() && rounded.error().kind == ErrorKind::kStopped) return rounded.error();
     for (size_t i = 0; rounded.ok() && i < outputs_.size(); ++i) outputs_[i].use_rounded((*rounded)[i]);
+    const int least = moves_sums() ? kLeastWithSums : kLeastMovements;
+    const auto is_hopeless = [](const OutputComparison& output) { return output.is_hopeless(); };
     while (!is_settled() && movements_ < effort_.movements) {
-      if (std::any_of(outputs_.begin(), outputs_.end(), [](const auto& output) { return output.is_hopeless(); })) break;
-      if (movements_ >= kLeastMovements && effort_.until && Clock::now() >= *effort_.until) break;
+      if (movements_ >= least && std::any_of(outputs_.begin(), outputs_.end(), is_hopeless)) break;
+      if (movements_ >= least && effort_.until && Clock::now() >= *effort_.until) break;
       TRY_VOID(move());
     }
     if (is_settled() || !run_candidate_ || !rounded.ok()) return {};
@@ -163,9 +168,12 @@ class RunComparison {
     return std::all_of(outputs_.begin(), outputs_.end(), [](const auto& output) { return output.is_settled(); });
   }
 
+  bool moves_sums() const { return sums_ > kWide; }
+
   /// The next movement; every other one is the one before, the other way.
   Result<void> move() {
-    const double half_ulps = movements_ / 2 % 3 == 1 ? kNarrow : kWide;
+    const int way = movements_ / 2 % (moves_sums() ? 4 : 3);
+    const double half_ulps = way == 1 ? kNarrow : way == 3 ? sums_ : kWide;
     const RandomRounding movement{effort_.seed * 0x100000001b3ULL + movements_ / 2, half_ulps, movements_ % 2 == 1};
     ++movements_;
     const auto moved = run_reference_({.threads = effort_.threads, .movement = movement, .memory = effort_.memory});
@@ -174,7 +182,8 @@ class RunComparison {
       if (moved.error().kind == ErrorKind::kStopped) return moved.error();
       return {};
     }
-    for (size_t i = 0; i < outputs_.size(); ++i) outputs_[i].use_moved((*moved)[i], half_ulps);
+    for (size_t i = 0; i < outputs_.size(); ++i)
+      way == 3 ? outputs_[i].use_moved_as_sums((*moved)[i], half_ulps) : outputs_[i].use_moved((*moved)[i], half_ulps);
     return {};
   }
 
@@ -183,6 +192,7 @@ class RunComparison {
   const RunInterpreted& run_candidate_;
   const ComparisonEffort& effort_;
   std::vector<OutputComparison> outputs_;
+  double sums_ = 0;  ///< half places that the candidate's sums may be off
   int movements_ = 0;
 };
 

@@ -8,6 +8,7 @@
 #include "graph/bind.h"
 #include "graph/infer.h"
 #include "graph/interpret.h"
+#include "graph/minifloat.h"
 #include "graph/te/integer.h"
 #include "util/random.h"
 
@@ -247,7 +248,7 @@ bool divides_by_zero(const Graph& graph, const std::vector<ValueId>& divisors, c
 template <class Encode, class Value>
 Tensor filled(DataType dtype, const Dims& dims, const Encode& encode, const Value& value) {
   const int64_t count = element_count(dims), width = bit_width(dtype) / 8;
-  std::vector<std::byte> bytes(static_cast<size_t>(packed_bytes(dtype, count)));
+  std::vector<std::byte> bytes(static_cast<size_t>(byte_size(dtype, count)));
   for (int64_t i = 0; i < count; ++i) encode(dtype, value(i), &bytes[static_cast<size_t>(i * width)]);
   return Tensor(dtype, dims, std::move(bytes));
 }
@@ -255,7 +256,10 @@ Tensor filled(DataType dtype, const Dims& dims, const Encode& encode, const Valu
 /// Those that integers are divided by, once they are cast, are at least 1 away from zero.
 Tensor fill_floats(DataType dtype, const Dims& dims, const std::pair<double, double>* range, Fill fill, bool not_zero,
                    Random& random) {
-  return filled(dtype, dims, encode_real, [&](int64_t i) -> double {
+  const auto encode = [](DataType type, double value, std::byte* out) {
+    is_minifloat(type) ? encode_integer(type, nearest_minifloat(type, value), out) : encode_real(type, value, out);
+  };
+  return filled(dtype, dims, encode, [&](int64_t i) -> double {
     switch (fill) {
       case Fill::kRandom: {
         if (range) return random.uniform(range->first, range->second);
@@ -320,9 +324,10 @@ Result<std::vector<Tensor>> inputs_once(const Graph& graph, const FillOptions& o
     Random random(options.seed * 0x100000001b3ULL + i);
     const Dims dims = *constants(*value.type.shape);
     auto range = options.ranges.find(value.name);
-    if (range == options.ranges.end() && is_float(dtype)) range = options.ranges.find("");
+    const bool is_real = is_float(dtype) || is_minifloat(dtype);
+    if (range == options.ranges.end() && is_real) range = options.ranges.find("");
     const bool ranged = range != options.ranges.end();
-    if (is_float(dtype)) {
+    if (is_real) {
       const bool not_zero = demands.of(graph.inputs()[i]).not_zero;
       tensors.push_back(fill_floats(dtype, dims, ranged ? &range->second : nullptr, options.fill, not_zero, random));
     } else if (ranged) {

@@ -28,6 +28,12 @@ constexpr double kOtherJumps = 8;
 /// Where that share of an output differs by so many times more than any of the least movements took it, more of them
 /// are no use.
 constexpr double kManyHopeless = 0.01, kHopeless = 64;
+/// Where rounding decides many elements, as all behind the first layer of a quantized model, and no movement that was
+/// made took a few others, one in so many, and these differ by no more than what is usual of those: so does it them.
+constexpr double kFewOthers = 0.1, kSameJump = 2;
+constexpr int kLeastForOthers = 16;
+/// Movements of sums take a smooth function further than wide ones by what they are wider, and by less than that more.
+constexpr double kMoreThanWider = 4;
 
 /// The largest magnitude, or `kOutlier` times what all but one in a hundred stay below, if that is less and not zero.
 double usual_of(std::vector<double> magnitudes) {
@@ -166,6 +172,23 @@ void OutputComparison::use_moved(const te::Array& moved, double half_ulps) {
   judge();
 }
 
+void OutputComparison::use_moved_as_sums(const te::Array& moved, double half_ulps) {
+  ++movements_;
+  sums_ = half_ulps;
+  if (moved.dims() != expected_.dims()) dims_move_ = true;
+  if (is_comparable() && !dims_move_)
+    for (Suspect& suspect : suspects_)
+      suspect.sums =
+          std::max(suspect.sums, distance(expected_.as_double(suspect.element), moved.as_double(suspect.element)));
+  judge();
+}
+
+bool OutputComparison::jumps_as_sums(const Suspect& suspect) const {
+  const double usual = std::max(smooth_, floor_at(suspect.element) / kErrorRatio);
+  const double smooth = sums_ / kWide * std::max(suspect.wide, kWide * usual);
+  return suspect.sums > kMoreThanWider * smooth && suspect.difference <= kOtherJumps * suspect.sums;
+}
+
 bool OutputComparison::agrees_rounded(const te::Array& expected, const te::Array& found) const {
   if (!is_comparable() || expected.dtype() != expected_.dtype() || found.dtype() != expected_.dtype() ||
       expected.dims() != expected_.dims() || found.dims() != expected_.dims())
@@ -184,23 +207,41 @@ void OutputComparison::set_rest_aside() {
 OutputComparison::Verdict OutputComparison::verdict(const Suspect& suspect) const {
   const double furthest = std::max(suspect.narrow, suspect.wide);
   if (dims_move_ || rest_set_aside_ || std::isinf(furthest)) return Verdict::kSetAside;
-  if (!is_float(expected_.dtype())) return furthest > 0 ? Verdict::kSetAside : Verdict::kDiffers;
+  if (!is_float(expected_.dtype()))
+    return std::max(furthest, suspect.sums) > 0 ? Verdict::kSetAside : Verdict::kDiffers;
   const bool is_within = suspect.difference <= strictness_.within * bound_of(suspect);
   const double usual = std::max(smooth_, floor_at(suspect.element) / kErrorRatio);
   const bool is_far = std::max(suspect.narrow, suspect.wide / kWidth) > kFarBeyond * usual;
   if (is_within && !is_far) return Verdict::kAgrees;
   if (movements_ < kLeastMovements) return Verdict::kDiffers;
   const bool is_smooth = suspect.wide >= kLeastGrowth * suspect.narrow && suspect.wide <= kMostGrowth * suspect.narrow;
-  if (is_smooth) return is_within ? Verdict::kAgrees : Verdict::kDiffers;
-  return suspect.difference <= kOtherJumps * furthest ? Verdict::kSetAside : Verdict::kDiffers;
+  if (is_smooth && is_within) return Verdict::kAgrees;
+  if (!is_smooth && suspect.difference <= kOtherJumps * furthest) return Verdict::kSetAside;
+  return jumps_as_sums(suspect) ? Verdict::kSetAside : Verdict::kDiffers;
 }
 
 bool OutputComparison::is_hopeless() const {
   if (movements_ < kLeastMovements || settled_ || !is_comparable() || !is_float(expected_.dtype())) return false;
   const auto hopeless = std::count_if(suspects_.begin(), suspects_.end(), [&](const Suspect& suspect) {
-    return suspect.difference > kHopeless * std::max({suspect.narrow, suspect.wide, floor_at(suspect.element)});
+    return suspect.difference >
+           kHopeless * std::max({suspect.narrow, suspect.wide, suspect.sums, floor_at(suspect.element)});
   });
   return static_cast<double>(hopeless) > kManyHopeless * static_cast<double>(elements());
+}
+
+double OutputComparison::jump_of_others() const {
+  std::vector<double> jumps;
+  size_t unexplained = 0;
+  for (const Suspect& suspect : suspects_) {
+    const double furthest = std::max({suspect.narrow, suspect.wide, suspect.sums});
+    const Verdict judged = verdict(suspect);
+    unexplained += judged == Verdict::kDiffers;
+    if (judged == Verdict::kSetAside && std::isfinite(furthest)) jumps.push_back(furthest);
+  }
+  const auto few = static_cast<size_t>(kFewOthers * static_cast<double>(jumps.size()));
+  if (movements_ < kLeastForOthers || unexplained > few) return 0;
+  std::nth_element(jumps.begin(), jumps.begin() + static_cast<std::ptrdiff_t>(jumps.size() / 2), jumps.end());
+  return kSameJump * jumps[jumps.size() / 2];
 }
 
 void OutputComparison::judge() {
@@ -219,9 +260,11 @@ void OutputComparison::judge() {
     return;
   }
   double worst = 0;
+  const double like_others = jump_of_others();
   for (const Suspect& suspect : suspects_) {
     const Verdict judged = verdict(suspect);
-    if (judged == Verdict::kSetAside) {
+    const bool is_one_more = judged == Verdict::kDiffers && suspect.difference <= like_others;
+    if (judged == Verdict::kSetAside || is_one_more) {
       ++set_aside_;
       continue;
     }

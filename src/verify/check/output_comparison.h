@@ -48,6 +48,8 @@ inline constexpr double kNarrow = 1, kWide = 16;
 
 /// Movements before anything is judged by them, however late it is: of both kinds, both ways.
 inline constexpr int kLeastMovements = 4;
+/// The same where sums are rounded term by term, and values are moved as far as that may be, too.
+inline constexpr int kLeastWithSums = 8;
 
 /// For those who want to know beforehand, with few movements, that a check on other inputs will pass, too.
 struct Strictness {
@@ -64,6 +66,9 @@ class OutputComparison {
   void use_rounded(const te::Array& rounded);
   /// The reference moved by kNarrow or kWide half places.
   void use_moved(const te::Array& moved, double half_ulps);
+  /// The reference moved by so many half places as sums may be off: what jumps then, and does not move by less, as a
+  /// quantized number does, is decided by the order in which terms are added.
+  void use_moved_as_sums(const te::Array& moved, double half_ulps);
   /// Whether the two models differ by no more than is usual where each value is rounded to its type as it is made.
   bool agrees_rounded(const te::Array& expected, const te::Array& found) const;
   /// All outputs do: what differs without rounding, the fraction of a number that has none in its type, it decides.
@@ -87,6 +92,7 @@ class OutputComparison {
     int64_t element = 0;
     double difference = 0;
     double narrow = 0, wide = 0;  ///< how far rounding, and how far wide movements took it
+    double sums = 0;              ///< how far movements of sums did
   };
   enum class Verdict { kAgrees, kSetAside, kDiffers };
 
@@ -95,6 +101,9 @@ class OutputComparison {
   double bound_at(int64_t element, double moved) const;
   double bound_of(const Suspect& suspect) const;
   Verdict verdict(const Suspect& suspect) const;
+  bool jumps_as_sums(const Suspect& suspect) const;
+  /// How far an element may differ that no movement took, where they took nearly all the others that differ; else 0.
+  double jump_of_others() const;
   void find_suspects(const te::Array* rounded);
   void judge();
 
@@ -106,6 +115,7 @@ class OutputComparison {
   double smooth_ = 0;  ///< what rounding moves them by, but for outliers
   bool knows_rounding_ = false;
   int movements_ = 0;
+  double sums_ = 0;  ///< half places that sums were moved by; none were yet where it is 0
   bool dims_move_ = false;
   bool rest_set_aside_ = false;
   std::vector<Suspect> suspects_;
