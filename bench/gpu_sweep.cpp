@@ -111,7 +111,7 @@ class Runner {
     for (const kernel::Buffer& buffer : candidate.kernel.buffers) {
       runtime::DeviceMemory& made = memory.emplace_back();
       if (buffer.scope != kernel::Scope::kArgument) continue;
-      const int64_t bytes = packed_bytes(buffer.dtype, element_count(buffer.shape).value());
+      const int64_t bytes = byte_size(buffer.dtype, element_count(buffer.shape).value());
       auto there = device_->allocate(bytes);
       if (!there) return unsupported("", "{} bytes of the GPU's memory expected", bytes);
       made = std::move(*there);

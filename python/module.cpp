@@ -383,11 +383,9 @@ nb::dlpack::dtype array_type(int32_t dtype) {
     case ISOMER_BOOL: return type(Code::Bool, 8);
     case ISOMER_COMPLEX64: return type(Code::Complex, 64);
     case ISOMER_COMPLEX128: return type(Code::Complex, 128);
-    case ISOMER_FLOAT8E4M3FN:
-    case ISOMER_FLOAT8E4M3FNUZ:
-    case ISOMER_FLOAT8E5M2:
-    case ISOMER_FLOAT8E5M2FNUZ: return type(Code::UInt, 8);
-    default: throw Refused("unsupported", "elements of a byte or more expected at the model's interface");
+    default:
+      if (isomer::is_computable(static_cast<isomer::DataType>(dtype))) return type(Code::UInt, 8);
+      throw Refused("unsupported", "tensors of numbers expected at the model's interface");
   }
 }
 

@@ -61,7 +61,7 @@ typedef enum isomer_dtype {
 /* ISOMER_CUDA as DLPack counts. */
 typedef enum isomer_device { ISOMER_CPU = 0, ISOMER_CUDA = 2 } isomer_device;
 
-/* Row-major, without gaps; types of less than a byte packed as ONNX packs them. */
+/* Row-major, without gaps; elements of less than a byte (ISOMER_INT4) are the low bits of one each. */
 typedef struct isomer_tensor {
   int32_t dtype; /* an isomer_dtype */
   int32_t rank;

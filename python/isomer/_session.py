@@ -25,6 +25,8 @@ _TYPES = {
     11: ("double", np.float64), 12: ("uint32", np.uint32), 13: ("uint64", np.uint64), 14: ("complex64", np.complex64),
     15: ("complex128", np.complex128), 16: ("bfloat16", "bfloat16"), 17: ("float8e4m3fn", "float8_e4m3fn"),
     18: ("float8e4m3fnuz", "float8_e4m3fnuz"), 19: ("float8e5m2", "float8_e5m2"), 20: ("float8e5m2fnuz", "float8_e5m2fnuz"),
+    21: ("uint4", "uint4"), 22: ("int4", "int4"), 23: ("float4e2m1", "float4_e2m1fn"), 24: ("float8e8m0", "float8_e8m0fnu"),
+    25: ("uint2", "uint2"), 26: ("int2", "int2"),
 }
 NUMBERS_BY_NAME = {"float32": 1, "float64": 11, **{name: number for number, (name, _) in _TYPES.items()}}
 _MAGIC = b"\x7fISOMER\n"
@@ -41,7 +43,7 @@ _MOST_WAITING = 4
 def _array_type(number):
     """What callers give and get: of ml_dtypes where NumPy has no such type, numbers of as many bits without it."""
     if number not in _TYPES:
-        raise Unsupported("elements of a byte or more expected at the model's interface")
+        raise Unsupported("tensors of numbers expected at the model's interface")
     dtype = _TYPES[number][1]
     if not isinstance(dtype, str):
         return np.dtype(dtype)
@@ -49,7 +51,7 @@ def _array_type(number):
         import ml_dtypes
         return np.dtype(getattr(ml_dtypes, dtype))
     except ImportError:
-        return np.dtype(np.uint16 if dtype == "bfloat16" else np.uint8)
+        return np.dtype(np.uint16 if dtype == "bfloat16" else np.int8 if dtype.startswith("int") else np.uint8)
 
 
 def _number_of(type):

@@ -71,7 +71,7 @@ Result<std::vector<float>> BenchSession::first_output() {
   if (outputs.empty() || !is_float(static_cast<DataType>(outputs[0].type))) return std::vector<float>();
   const auto dtype = static_cast<DataType>(outputs[0].type);
   const Dims dims(outputs[0].dims.begin(), outputs[0].dims.end());
-  const auto bytes = static_cast<size_t>(packed_bytes(dtype, element_count(dims)));
+  const auto bytes = static_cast<size_t>(byte_size(dtype, element_count(dims)));
   const Tensor tensor(dtype, dims, std::span(static_cast<const std::byte*>(outputs[0].data), bytes), nullptr);
   std::vector<float> elements(static_cast<size_t>(tensor.count()));
   for (size_t k = 0; k < elements.size(); ++k) elements[k] = static_cast<float>(tensor.real(static_cast<int64_t>(k)));

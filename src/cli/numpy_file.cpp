@@ -90,7 +90,7 @@ Result<Tensor> parse_npy(std::span<const std::byte> file, const std::string& pla
     return invalid(place, "a header of {} bytes expected, the file ends before", length);
   TRY(Header header, parse_header(std::string(reinterpret_cast<const char*>(file.data()) + start, length), place));
   const auto data = file.subspan(start + length);
-  const int64_t bytes = packed_bytes(header.dtype, element_count(header.dims));
+  const int64_t bytes = byte_size(header.dtype, element_count(header.dims));
   if (static_cast<int64_t>(data.size()) != bytes)
     return invalid(place, "{} bytes of data expected, {} found", bytes, data.size());
   std::vector<std::byte> contents = header.fortran_order ? to_row_major(data, header.dims, bit_width(header.dtype) / 8)
@@ -115,7 +115,11 @@ std::string npy_header(const Tensor& tensor) {
 
 /// The tensor in a type that numpy has.
 Tensor numpy_type(const Tensor& tensor) {
-  if (tensor.dtype() != DataType::kBFloat16) return tensor;
+  const DataType dtype = tensor.dtype();
+  if (kSmallInts.contains(dtype))
+    return Tensor::from_ints(is_signed_int(dtype) ? DataType::kInt8 : DataType::kUInt8, tensor.dims(),
+                             tensor.integers());
+  if (dtype != DataType::kBFloat16 && !is_minifloat(dtype)) return tensor;
   std::vector<double> values(tensor.count());
   for (size_t i = 0; i < values.size(); ++i) values[i] = tensor.real(static_cast<int64_t>(i));
   return Tensor::from_doubles(DataType::kFloat32, tensor.dims(), values);

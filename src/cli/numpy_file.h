@@ -17,7 +17,8 @@ Result<Tensor> read_npy(const std::string& path);
 /// The arrays of an archive, in its order, named without the ".npy". What an entry says it unpacks to is refused where
 /// it is too much for memory.
 Result<std::vector<NamedTensor>> read_npz(const std::string& path, MemoryLimit memory = {});
-/// Uncompressed; bfloat16 is written as float32. Replaces the file only when all is written.
+/// Uncompressed; bfloat16 and minifloats are written as float32, integers of less than a byte as bytes. Replaces the
+/// file only when all is written.
 Result<void> write_npz(const std::string& path, const std::vector<NamedTensor>& arrays);
 
 }  // namespace isomer

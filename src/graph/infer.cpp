@@ -144,7 +144,8 @@ bool all_ranks_known(const OpContext& context) {
 std::vector<std::optional<Content>> infer_contents(const OpContext& context, const std::vector<ValueType>& types) {
   std::vector<std::optional<Content>> contents(types.size());
   const auto may_decide_shapes = [](const ValueType& type) {
-    if (!type.has_shape() || !is_computable(type.dtype) || type.shape->size() > 2) return false;
+    const bool is_number = is_computable(type.dtype) && !is_minifloat(type.dtype);
+    if (!type.has_shape() || !is_number || type.shape->size() > 2) return false;
     const Dim count = element_count(*type.shape);
     return count.is_constant() && count.value() <= kMaxContent;
   };

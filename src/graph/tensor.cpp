@@ -6,6 +6,8 @@
 #include <limits>
 #include <mutex>
 
+#include "graph/minifloat.h"
+#include "graph/te/integer_algebra.h"
 #include "util/check.h"
 
 namespace isomer {
@@ -53,7 +55,7 @@ double widen(uint16_t bits, int exponent_bits, int mantissa_bits) {
 }
 
 std::vector<std::byte> allocate(DataType dtype, const Dims& dims) {
-  return std::vector<std::byte>(packed_bytes(dtype, element_count(dims)));
+  return std::vector<std::byte>(byte_size(dtype, element_count(dims)));
 }
 
 }  // namespace
@@ -75,7 +77,7 @@ Tensor::Tensor(DataType dtype, Dims dims, std::span<const std::byte> bytes, std:
       bytes_(bytes),
       owner_(std::move(owner)),
       hash_(std::make_shared<HashCache>()) {
-  CHECK(static_cast<int64_t>(bytes.size()) == packed_bytes(dtype, count()));
+  CHECK(static_cast<int64_t>(bytes.size()) == byte_size(dtype, count()));
 }
 
 Tensor::Tensor(DataType dtype, Dims dims, std::vector<std::byte> bytes) {
@@ -127,6 +129,7 @@ std::optional<te::Number> Tensor::number(int64_t i) const {
 double Tensor::real(int64_t i) const {
   const std::byte* in = bytes_.data() + i * (bit_width(dtype_) / 8);
   if (is_float(dtype_)) return decode_real(dtype_, in);
+  if (is_minifloat(dtype_)) return decode_minifloat(dtype_, static_cast<int>(decode_integer(dtype_, in)));
   const int64_t value = decode_integer(dtype_, in);
   return dtype_ == DataType::kUInt64 ? static_cast<double>(static_cast<uint64_t>(value)) : static_cast<double>(value);
 }
@@ -188,8 +191,7 @@ double decode_real(DataType dtype, const std::byte* in) {
 
 void encode_integer(DataType dtype, int64_t value, std::byte* out) {
   switch (bit_width(dtype)) {
-    case 8:
-      return write(dtype == DataType::kBool ? static_cast<uint8_t>(value != 0) : static_cast<uint8_t>(value), out);
+    case 8: return write(static_cast<uint8_t>(te::wrap(dtype, value)), out);
     case 16: return write(static_cast<uint16_t>(value), out);
     case 32: return write(static_cast<uint32_t>(value), out);
     case 64: return write(value, out);
@@ -201,7 +203,17 @@ int64_t decode_integer(DataType dtype, const std::byte* in) {
   switch (dtype) {
     case DataType::kBool: return read<uint8_t>(in) != 0;
     case DataType::kInt8: return read<int8_t>(in);
-    case DataType::kUInt8: return read<uint8_t>(in);
+    case DataType::kUInt8:
+    case DataType::kFloat8E4M3FN:
+    case DataType::kFloat8E4M3FNUZ:
+    case DataType::kFloat8E5M2:
+    case DataType::kFloat8E5M2FNUZ:
+    case DataType::kFloat8E8M0: return read<uint8_t>(in);
+    case DataType::kInt4:
+    case DataType::kInt2:
+    case DataType::kUInt4:
+    case DataType::kUInt2:
+    case DataType::kFloat4E2M1: return te::wrap(dtype, read<uint8_t>(in));
     case DataType::kInt16: return read<int16_t>(in);
     case DataType::kUInt16: return read<uint16_t>(in);
     case DataType::kInt32: return read<int32_t>(in);

@@ -1,5 +1,5 @@
-// A constant tensor: bytes in ONNX's raw layout (little-endian, row-major, sub-byte types packed), shared and
-// immutable, often a view into a mapped file.
+// A constant tensor: bytes in ONNX's raw layout (little-endian, row-major; of types of less than a byte one element a
+// byte), shared and immutable, often a view into a mapped file.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@ int64_t element_count(const Dims& dims);
 class Tensor {
  public:
   Tensor() = default;
-  /// A view of bytes that `owner` keeps alive; size must be packed_bytes(dtype, count).
+  /// A view of bytes that `owner` keeps alive; size must be byte_size(dtype, count).
   Tensor(DataType dtype, Dims dims, std::span<const std::byte> bytes, std::shared_ptr<const void> owner);
   /// Takes over the bytes.
   Tensor(DataType dtype, Dims dims, std::vector<std::byte> bytes);
@@ -44,8 +44,9 @@ class Tensor {
 
   /// Element i as an exact number; computable types only. Nothing of -0.0: exact numbers have one zero.
   std::optional<te::Number> number(int64_t i) const;
-  double real(int64_t i) const;      ///< element i of a float type, exact; integers are converted
-  int64_t integer(int64_t i) const;  ///< element i of an integer or bool type; uint64 as two's complement
+  double real(int64_t i) const;  ///< element i of a float type, minifloats included, exact; integers are converted
+  int64_t integer(
+      int64_t i) const;  ///< element i of an integer or bool type, a minifloat's code; uint64 as two's complement
   std::vector<int64_t> integers() const;
 
   /// The same bytes under other dims of the same count.
@@ -66,7 +67,8 @@ class Tensor {
   std::shared_ptr<HashCache> hash_;
 };
 
-/// One element in a type's encoding, from and to double (nearest even; overflow to infinity) and int64 (wrapping).
+/// One element in a type's encoding, from and to double (nearest even; overflow to infinity) and int64 (wrapping;
+/// minifloats by their codes).
 void encode_real(DataType dtype, double value, std::byte* out);
 void encode_integer(DataType dtype, int64_t value, std::byte* out);
 double decode_real(DataType dtype, const std::byte* in);

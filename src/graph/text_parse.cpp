@@ -272,14 +272,15 @@ class Parser {
     if (accept_word("hex")) {
       TRY(const std::string raw, bytes());
       if (type.dtype == DataType::kString ||
-          static_cast<int64_t>(raw.size()) != packed_bytes(type.dtype, element_count(dims)))
+          static_cast<int64_t>(raw.size()) != byte_size(type.dtype, element_count(dims)))
         return expected("as many bytes as the type has");
       const auto view = std::as_bytes(std::span(raw));
       return Tensor(type.dtype, std::move(dims), std::vector<std::byte>(view.begin(), view.end()));
     }
     if (type.dtype == DataType::kString) return strings(std::move(dims));
-    if (!is_computable(type.dtype)) return expected("hex bytes for a type without arithmetic");
-    std::vector<std::byte> raw(packed_bytes(type.dtype, element_count(dims)));
+    if (!is_computable(type.dtype) || is_minifloat(type.dtype))
+      return expected("hex bytes for a type without arithmetic");
+    std::vector<std::byte> raw(byte_size(type.dtype, element_count(dims)));
     const int width = bit_width(type.dtype) / 8;
     if (accept_word("random")) {
       TRY(const int64_t seed, integer());

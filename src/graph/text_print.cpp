@@ -55,7 +55,8 @@ bool is_long(const Tensor& tensor, const TextOptions& options) { return tensor.c
 
 std::string payload(const Tensor& tensor, const TextOptions& options) {
   if (is_long(tensor, options)) return '@' + tensor.content_hash().hex();
-  const bool readable = tensor.dtype() == DataType::kString || (is_computable(tensor.dtype()) && !has_nan(tensor));
+  const bool readable = tensor.dtype() == DataType::kString || (kPlain.contains(tensor.dtype()) && !has_nan(tensor)) ||
+                        kSmallInts.contains(tensor.dtype());
   if (!readable) return "hex " + hex(tensor.bytes());
   std::vector<std::string> elements;
   for (int64_t i = 0; i < tensor.count(); ++i) elements.push_back(element(tensor, i));

@@ -30,7 +30,7 @@ ClockJob job_of(const kernel::Kernel& kernel, std::span<const runtime::Part> par
                                                 : is_value                               ? ClockJob::Use::kValue
                                                                                          : ClockJob::Use::kWeight,
                                                 buffer.dtype,
-                                                packed_bytes(buffer.dtype, element_count(buffer.shape).value()), range,
+                                                byte_size(buffer.dtype, element_count(buffer.shape).value()), range,
                                                 kernel.inputs.size() + static_cast<size_t>(number)};
   }
   for (size_t k = 0; k < kernel.inputs.size(); ++k)

@@ -131,7 +131,7 @@ class VariantCheck {
             describe(value.type, value.dims), value.bytes);
       return {};
     }
-    const auto least = packed_bytes(value.type, value.dims);
+    const auto least = byte_size(value.type, value.dims);
     if (!least || !is_size(value.bytes) || value.bytes < *least)
       return invalid("", "memory for {} expected, {} bytes found", describe(value.type, value.dims), value.bytes);
     return {};
@@ -196,7 +196,7 @@ class VariantCheck {
       if ((in != nullptr && &at(variant_.inputs[in->number].value) != &value) ||
           (out != nullptr && &at(variant_.outputs[out->number].value) != &value))
         return invalid("", "one value an input or output expected, a second one ('{}') found", value.name);
-      if ((in != nullptr || out != nullptr) && value.bytes != packed_bytes(value.type, value.dims))
+      if ((in != nullptr || out != nullptr) && value.bytes != byte_size(value.type, value.dims))
         return invalid("", "inputs and outputs without padding expected, '{}' with {} bytes found", value.name,
                        value.bytes);
     }
@@ -205,10 +205,10 @@ class VariantCheck {
 
   /// Without padding.
   bool is_plain(const Value& value) const {
-    return is_dynamic(base_of(variant_, value)) || value.bytes == packed_bytes(value.type, value.dims);
+    return is_dynamic(base_of(variant_, value)) || value.bytes == byte_size(value.type, value.dims);
   }
   Result<void> check_scalar(int32_t value, ElementType type, std::string_view role) const {
-    if (has(value) && at(value).type == type && packed_bytes(type, at(value).dims) == bit_width(type) / 8 &&
+    if (has(value) && at(value).type == type && byte_size(type, at(value).dims) == bit_width(type) / 8 &&
         !is_dynamic(base_of(variant_, at(value))))
       return {};
     return invalid("", "a {} of one {} expected, value {} found", role, name(type), value);
@@ -306,12 +306,11 @@ class VariantCheck {
     TRY_VOID(check_writable(stack.to));
     if (!has(stack.from)) return invalid("", "one of {} values expected, {} found", variant_.values.size(), stack.from);
     const Value &from = at(stack.from), &to = at(stack.to);
-    const bool whole_bytes = bit_width(to.type) % 8 == 0;
     const bool rank_fits = to.dims.size() == from.dims.size() + 1;
     const bool dims_fit = is_dynamic(to) || (rank_fits && !is_dynamic(base_of(variant_, from)) &&
                                              std::ranges::equal(std::span(to.dims).subspan(1), from.dims));
     TRY_VOID(check_apart(stack.from, stack.to));
-    if (from.type == to.type && whole_bytes && rank_fits && dims_fit && is_plain(from) && is_plain(to)) return {};
+    if (from.type == to.type && rank_fits && dims_fit && is_plain(from) && is_plain(to)) return {};
     return invalid("", "a stack of {} expected, {} found", describe(from.type, from.dims), describe(to.type, to.dims));
   }
 

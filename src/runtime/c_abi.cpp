@@ -275,8 +275,8 @@ int64_t isomer_tensor_bytes(const isomer_tensor* tensor) {
   if (tensor == nullptr || tensor->rank < 0 || (tensor->rank > 0 && tensor->dims == nullptr) || tensor->dtype <= 0 ||
       tensor->dtype > ISOMER_INT2 || tensor->dtype == static_cast<int32_t>(ElementType::kString))
     return -1;
-  return isomer::runtime::packed_bytes(static_cast<ElementType>(tensor->dtype),
-                                       {tensor->dims, static_cast<size_t>(tensor->rank)})
+  return isomer::runtime::byte_size(static_cast<ElementType>(tensor->dtype),
+                                    {tensor->dims, static_cast<size_t>(tensor->rank)})
       .value_or(-1);
 }
 

@@ -39,13 +39,14 @@ enum class ElementType : uint8_t {
   kInt2 = 26,
 };
 
-/// Bits of one element in memory; 0 for what has no elements there (undefined, strings, numbers of no type).
+/// Bits of one element in memory, where types of less than a byte have one each; 0 for what has no elements there
+/// (undefined, strings, numbers of no type).
 int bit_width(ElementType type);
 /// "float32", "int64", …; "undefined" for numbers of no type.
 std::string_view name(ElementType type);
 
-/// Bytes of a tensor of these dims, sub-byte types packed; nothing where a dim is negative or the bytes pass 2^62.
-std::optional<int64_t> packed_bytes(ElementType type, std::span<const int64_t> dims);
+/// Bytes of a tensor of these dims; nothing where a dim is negative or the bytes pass 2^62.
+std::optional<int64_t> byte_size(ElementType type, std::span<const int64_t> dims);
 /// "float32[2,?,4]"; a negative dim is a question mark.
 std::string describe(ElementType type, std::span<const int64_t> dims);
 

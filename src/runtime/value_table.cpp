@@ -56,7 +56,7 @@ bool ValueTable::is_open(int32_t number) const {
 }
 
 int64_t ValueTable::bytes(int32_t number) const {
-  return is_open(number) ? packed_bytes(value(number).type, dims(number)).value_or(0) : value(number).bytes;
+  return is_open(number) ? byte_size(value(number).type, dims(number)).value_or(0) : value(number).bytes;
 }
 
 void ValueTable::watch(int32_t number, void** slot) {
@@ -100,10 +100,10 @@ bool ValueTable::fit_views(int32_t base, int64_t bytes) {
     dims = declared;
     if (open < std::ssize(dims)) {
       dims[open] = 1;
-      const int64_t unit = packed_bytes(value(number).type, dims).value_or(0);
+      const int64_t unit = byte_size(value(number).type, dims).value_or(0);
       dims[open] = unit == 0 ? 0 : bytes / unit;
     }
-    if (packed_bytes(value(number).type, dims) != bytes)
+    if (byte_size(value(number).type, dims) != bytes)
       return fail(fmt::format("{} expected of '{}', {} bytes found", describe(value(number).type, declared),
                               value(number).name, bytes));
   }
@@ -111,7 +111,7 @@ bool ValueTable::fit_views(int32_t base, int64_t bytes) {
 }
 
 bool ValueTable::set_dims(int32_t number, std::span<const int64_t> dims) {
-  const auto bytes = packed_bytes(value(number).type, dims);
+  const auto bytes = byte_size(value(number).type, dims);
   if (!bytes || dims.size() != dims_[number].size())
     return fail(
         fmt::format("a size expected of '{}', {} found", value(number).name, describe(value(number).type, dims)));

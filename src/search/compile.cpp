@@ -20,7 +20,7 @@ namespace {
 
 using kernel::Kernel;
 
-int64_t bytes_of(DataType dtype, const Shape& shape) { return packed_bytes(dtype, element_count(shape).value()); }
+int64_t bytes_of(DataType dtype, const Shape& shape) { return byte_size(dtype, element_count(shape).value()); }
 
 /// Bodies are cut as preferred.
 Result<Region> region_of(const Graph& graph, const TaskPlan& plan, const CompileOptions& options, TaskTable& table);

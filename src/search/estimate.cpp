@@ -79,7 +79,7 @@ int64_t weight_bytes(const Program& program) {
   for (const int id : left) {
     const ValueType& type = program.theory().signatures().type(program.value(id).type);
     const auto dims = program.value(id).is_constant && type.has_shape() ? constants(*type.shape) : std::nullopt;
-    if (dims) bytes += packed_bytes(type.dtype, element_count(*dims));
+    if (dims) bytes += byte_size(type.dtype, element_count(*dims));
   }
   return bytes;
 }

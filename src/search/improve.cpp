@@ -35,7 +35,7 @@ Tensor random_weights(DataType dtype, const Dims& dims, Random& random) {
   std::vector<double> values(static_cast<size_t>(std::min(kDrawn, element_count(dims))));
   for (double& value : values) value = random.uniform(-1, 1);
   const Tensor drawn = Tensor::from_doubles(dtype, {static_cast<int64_t>(values.size())}, values);
-  std::vector<std::byte> bytes(static_cast<size_t>(packed_bytes(dtype, element_count(dims))));
+  std::vector<std::byte> bytes(static_cast<size_t>(byte_size(dtype, element_count(dims))));
   for (size_t at = 0; at < bytes.size(); at += drawn.bytes().size())
     std::copy_n(drawn.bytes().begin(), std::min(drawn.bytes().size(), bytes.size() - at),
                 bytes.begin() + static_cast<std::ptrdiff_t>(at));
@@ -46,8 +46,7 @@ Tensor random_weights(DataType dtype, const Dims& dims, Random& random) {
 void fill_weights(Graph& graph) {
   for (const ValueId id : graph.values()) {
     const auto& constant = graph.value(id).constant;
-    if (!constant || !is_float(constant->dtype()) || bit_width(constant->dtype()) % 8 != 0 || constant->count() < 2)
-      continue;
+    if (!constant || !is_float(constant->dtype()) || constant->count() < 2) continue;
     Random random(static_cast<uint64_t>(id.index));
     graph.edit(id).constant = random_weights(constant->dtype(), constant->dims(), random);
   }

@@ -29,7 +29,7 @@ constexpr int64_t kSlidingCost = 16;
 const Shape& shape_of(const Graph& graph, ValueId value) { return *graph.value(value).type.shape; }
 
 int64_t bytes_of(const Graph& graph, ValueId value) {
-  return packed_bytes(graph.value(value).type.dtype, element_count(shape_of(graph, value)).value());
+  return byte_size(graph.value(value).type.dtype, element_count(shape_of(graph, value)).value());
 }
 
 /// "0:2:3:1" for four dims; empty where that is no other order of the elements, or the value has no channels.

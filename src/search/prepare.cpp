@@ -23,6 +23,7 @@ Result<void> prepare_for_code(Graph& graph, const PrepareOptions& options) {
     passes.level = options.level;
     passes.without = options.without;
     passes.threads = options.threads;
+    passes.decodes = true;
     if (auto report = optimize(graph, passes); !report.ok()) return std::move(report).error();
   }
   return {};

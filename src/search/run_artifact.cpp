@@ -16,7 +16,7 @@ Result<std::vector<te::Array>> run_artifact(runtime::Session& session, std::span
     const auto dtype = static_cast<DataType>(tensor.type);
     const Dims dims(tensor.dims.begin(), tensor.dims.end());
     const auto* first = static_cast<const std::byte*>(tensor.data);
-    const auto size = static_cast<size_t>(packed_bytes(dtype, element_count(dims)));
+    const auto size = static_cast<size_t>(byte_size(dtype, element_count(dims)));
     outputs.push_back(te::Array::from(Tensor(dtype, dims, std::vector<std::byte>(first, first + size))));
   }
   return outputs;

@@ -80,8 +80,7 @@ class StepMaker {
     value.name = std::move(name);
     value.type = static_cast<runtime::ElementType>(dtype);
     for (const Dim& dim : shape) value.dims.push_back(dim.constant().value_or(-1));
-    value.bytes =
-        std::holds_alternative<runtime::Dynamic>(place) ? 0 : packed_bytes(dtype, element_count(shape).value());
+    value.bytes = std::holds_alternative<runtime::Dynamic>(place) ? 0 : byte_size(dtype, element_count(shape).value());
     value.place = place;
     variant_.values.push_back(std::move(value));
     return static_cast<int>(variant_.values.size()) - 1;
@@ -400,7 +399,7 @@ class StepMaker {
     const bool is_open = std::holds_alternative<runtime::Dynamic>(whole.place);
     const bool fits = whole.dims.size() == element.dims.size() + 1 &&
                       (is_open || std::equal(element.dims.begin(), element.dims.end(), whole.dims.begin() + 1));
-    if (element.type == whole.type && fits && bit_width(whole.type) % 8 == 0) return runtime::Stack{from, to};
+    if (element.type == whole.type && fits) return runtime::Stack{from, to};
     return unsupported("", "elements of one shape and of whole bytes to stack expected, {} for {} found",
                        describe(element.type, element.dims), describe(whole.type, whole.dims));
   }

@@ -59,7 +59,7 @@ std::optional<NodeWork> work_of(const Graph& graph, NodeId id) {
       }
       const ValueType& type = graph.value(value).type;
       if (list == &node.inputs) types.push_back({type.dtype, *type.shape});
-      work.bytes += static_cast<double>(packed_bytes(type.dtype, 1)) * points(*type.shape);
+      work.bytes += static_cast<double>(byte_size(type.dtype, 1)) * points(*type.shape);
     }
   work.is_view = viewed_input(*program, types) >= 0;
   add_arithmetic(*program, work);

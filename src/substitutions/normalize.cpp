@@ -433,7 +433,7 @@ class Normalizer::Search {
   static int64_t bytes_of(const Program& program, int value) {
     const ValueType& type = program.theory().signatures().type(program.value(value).type);
     const auto dims = constants(*type.shape);
-    return dims ? packed_bytes(type.dtype, element_count(*dims)) : 0;
+    return dims ? byte_size(type.dtype, element_count(*dims)) : 0;
   }
 
   Normalizer& owner_;

@@ -127,9 +127,9 @@ Part all_of(const Program& whole) {
 Tensor placeholder(const ValueType& type) {
   const Dims dims = *constants(*type.shape);
   const int64_t count = element_count(dims);
-  if (count <= kWrittenElements && bit_width(type.dtype) % 8 == 0)
+  if (count <= kWrittenElements && bit_width(type.dtype) != 0)
     return Tensor::from_doubles(type.dtype, dims, std::vector<double>(static_cast<size_t>(count), 1));
-  const auto bytes = static_cast<size_t>(packed_bytes(type.dtype, count));
+  const auto bytes = static_cast<size_t>(byte_size(type.dtype, count));
   // Pages that are never written take no memory, however many they are.
   void* const pages = mmap(nullptr, std::max<size_t>(bytes, 1), PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   CHECK(pages != MAP_FAILED) << "addresses for " << bytes << " bytes expected";

@@ -271,7 +271,7 @@ EmulatedRun emulate(const EmulatedLibrary& library, const Kernel& kernel, const 
   for (size_t b = 0; b < kernel.buffers.size(); ++b) {
     const Buffer& buffer = kernel.buffers[b];
     if (buffer.scope != Scope::kArgument) continue;
-    arguments[b].emplace(packed_bytes(buffer.dtype, element_count(buffer.shape).value()));
+    arguments[b].emplace(byte_size(buffer.dtype, element_count(buffer.shape).value()));
     const auto input = std::find(kernel.inputs.begin(), kernel.inputs.end(), static_cast<int>(b));
     const bool is_input = input != kernel.inputs.end();
     if (is_input) {

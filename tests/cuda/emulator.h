@@ -63,7 +63,7 @@ std::vector<Tensor> outputs_of(const Kernel& kernel, const Begin& begin) {
     }
     const Buffer& buffer = kernel.buffers[static_cast<size_t>(output)];
     const std::byte* const first = begin(static_cast<size_t>(output));
-    const int64_t bytes = packed_bytes(buffer.dtype, element_count(buffer.shape).value());
+    const int64_t bytes = byte_size(buffer.dtype, element_count(buffer.shape).value());
     outputs.emplace_back(buffer.dtype, *constants(buffer.shape), std::vector<std::byte>(first, first + bytes));
   }
   return outputs;

@@ -92,7 +92,7 @@ EmulatedRun run_natively(const NativeModule& module, const Kernel& kernel, const
   for (size_t b = 0; b < kernel.buffers.size(); ++b) {
     const Buffer& buffer = kernel.buffers[b];
     if (buffer.scope != Scope::kArgument) continue;
-    ArgumentThere& argument = arguments[b].emplace(packed_bytes(buffer.dtype, element_count(buffer.shape).value()));
+    ArgumentThere& argument = arguments[b].emplace(byte_size(buffer.dtype, element_count(buffer.shape).value()));
     const auto input = std::find(kernel.inputs.begin(), kernel.inputs.end(), static_cast<int>(b));
     if (input != kernel.inputs.end())
       std::ranges::copy(inputs[static_cast<size_t>(input - kernel.inputs.begin())].bytes(), argument.data());

@@ -45,7 +45,7 @@ Graph graph_of(const Convolution& c, int batch, const char* type) {
 }
 
 Tensor zeros(DataType type, const Dims& dims) {
-  return Tensor(type, dims, std::vector<std::byte>(static_cast<size_t>(packed_bytes(type, element_count(dims)))));
+  return Tensor(type, dims, std::vector<std::byte>(static_cast<size_t>(byte_size(type, element_count(dims)))));
 }
 
 TEST(Cudnn, TakesTheDescriptorsOfEveryLayer) {

@@ -312,7 +312,7 @@ class Mutator {
       count *= dim;
     }
     std::string data = tensor->raw_data();
-    data.resize(static_cast<size_t>(packed_bytes(dtype, count)));
+    data.resize(static_cast<size_t>(byte_size(dtype, count)));
     tensor->clear_float_data();
     tensor->clear_int32_data();
     tensor->clear_int64_data();

@@ -48,7 +48,7 @@ class Runner {
       const auto dims = constants(buffer.shape);
       extents_[b] = dims ? *dims : Dims(buffer.shape.size(), 0);
       extent_pointers_[b] = dims ? nullptr : extents_[b].data();
-      if (dims) allocate(b, packed_bytes(buffer.dtype, element_count(*dims)), kGarbage);
+      if (dims) allocate(b, byte_size(buffer.dtype, element_count(*dims)), kGarbage);
     }
   }
 
@@ -81,7 +81,7 @@ class Runner {
     const DataType dtype = kernel_.buffers[buffer].dtype;
     const std::byte* const data = blocks_[buffer]->data();
     return Tensor(dtype, extents_[buffer],
-                  std::vector<std::byte>(data, data + packed_bytes(dtype, element_count(extents_[buffer]))));
+                  std::vector<std::byte>(data, data + byte_size(dtype, element_count(extents_[buffer]))));
   }
 
  private:

@@ -57,11 +57,13 @@ INSTANTIATE_TEST_SUITE_P(
                     FormCase{"data_type: 14 dims: 1 float_data: 1 float_data: 2", "0000803f00000040"},
                     FormCase{"data_type: 16 dims: 1 int32_data: 16256", "803f"},
                     FormCase{"data_type: 17 dims: 1 int32_data: 56", "38"},
-                    FormCase{"data_type: 22 dims: 3 int32_data: 33 int32_data: 3", "2103"},
-                    FormCase{"data_type: 21 dims: 3 raw_data: '\\x21\\x03'", "2103"},
+                    FormCase{"data_type: 22 dims: 3 int32_data: 193 int32_data: 3", "01fc03"},
+                    FormCase{"data_type: 21 dims: 3 raw_data: '\\xc1\\x03'", "010c03"},
+                    FormCase{"data_type: 26 dims: 5 raw_data: '\\xe4\\x02'", "0001fefffe"},
+                    FormCase{"data_type: 23 dims: 1 raw_data: '\\xff'", "0f"},
                     FormCase{"data_type: 23 dims: 1 raw_data: '\\x07'", "07"},
                     FormCase{"data_type: 24 dims: 1 raw_data: '\\x7f'", "7f"},
-                    FormCase{"data_type: 26 dims: 5 raw_data: '\\x1b\\x01'", "1b01"},
+                    FormCase{"data_type: 26 dims: 5 raw_data: '\\x1b\\x01'", "fffe010001"},
                     FormCase{"data_type: 1 dims: 1 raw_data: '\\x00\\x00\\x80\\x3f'", "0000803f"}));
 
 struct ErrorCase {
@@ -105,6 +107,15 @@ INSTANTIATE_TEST_SUITE_P(
         ErrorCase{"data_type: 1 segment { begin: 0 }", "tensors in segments are not supported"},
         ErrorCase{"data_type: 1 data_location: 7", "data_location 0 or 1 expected, 7 found"},
         ErrorCase{"data_type: 1 dims: 1 data_location: 1", "external data with a location expected"}));
+
+TEST(TensorReader, WritesElementsOfLessThanAByteAsItReadsThem) {
+  for (const char* text : {"data_type: 22 dims: 3 raw_data: '\\xc1\\x03'", "data_type: 21 dims: 2 raw_data: '\\xc1'",
+                           "data_type: 26 dims: 5 raw_data: '\\xe4\\x02'", "data_type: 23 dims: 1 raw_data: '\\x0f'"}) {
+    const auto tensor = read(text);
+    ASSERT_TRUE(tensor.ok()) << text << tensor.error().message();
+    EXPECT_EQ(tensor_message("", *tensor).raw_data(), tensor_message(text).raw_data()) << text;
+  }
+}
 
 TEST(TensorReader, ReadsStrings) {
   const auto tensor = read("data_type: 8 dims: 2 string_data: 'a' string_data: 'bc'");

@@ -4,7 +4,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
+#include <numeric>
 
+#include "graph/minifloat.h"
 #include "ops/recipes.h"
 #include "util/check.h"
 
@@ -99,13 +102,14 @@ Graph graph_of(const Instance& instance, const DimOf& dim) {
 Maker::Maker(const OpDef& op, Random& random, int turn, const std::vector<Suggestion>& suggestions)
     : random(random), suggestions_(suggestions) {
   instance.op = &op;
-  size_t round = turn, combinations = 1;
+  // Each variable runs through its types, and is moved on where all begin anew together.
+  size_t period = 1;
   for (const TypeVariable& variable : op.types) {
     const std::vector<DataType> list = computable(variable.types);
     CHECK(!list.empty()) << op.name << " " << variable.name;
-    types_[variable.name] = list[round % list.size()];
-    combinations *= list.size();
-    round = turn + turn / combinations;
+    const size_t before = period;
+    period = std::lcm(period, list.size());
+    types_[variable.name] = list[(turn + (before > 1 ? turn / period : 0)) % list.size()];
   }
   if (!suggestions.empty() && !op.types.empty() && flip(0.7)) {
     const DataType dtype = suggestions[random.below(suggestions.size())].dtype;
@@ -149,6 +153,16 @@ Tensor Maker::values(DataType dtype, Dims dims, double low, double high) {
   }
   if (dtype == DataType::kBool) low = 0, high = 1;
   if (is_unsigned_int(dtype)) low = std::max(low, 0.0);
+  if (is_minifloat(dtype)) {
+    std::vector<int64_t> codes;
+    for (int64_t i = 0; i < count; ++i) codes.push_back(nearest_minifloat(dtype, random.uniform(low, high)));
+    return Tensor::from_ints(dtype, std::move(dims), codes);
+  }
+  const int64_t bits = value_bits(dtype) - is_signed_int(dtype);
+  if (bits < 8) {
+    high = std::min(high, std::exp2(bits) - 1);
+    low = std::max(std::min(low, high), is_signed_int(dtype) ? -std::exp2(bits) : 0);
+  }
   std::vector<int64_t> integers;
   for (int64_t i = 0; i < count; ++i) integers.push_back(pick(static_cast<int64_t>(low), static_cast<int64_t>(high)));
   return Tensor::from_ints(dtype, std::move(dims), integers);

@@ -87,12 +87,14 @@ void cast(Maker& m) {
   m.add(m.dims(0, 4), 0, 9);
   m.set("to", static_cast<int64_t>(m.type_of("T2")));
   m.maybe("saturate", m.pick(0, 1));
+  m.maybe("round_mode", m.flip() ? std::string("down") : std::string("nearest"));
 }
 
 void cast_like(Maker& m) {
   m.add(m.dims(0, 4), 0, 9);
   m.add(m.dims(0, 2));
   m.maybe("saturate", m.pick(0, 1));
+  m.maybe("round_mode", m.flip() ? std::string("down") : std::string("nearest"));
 }
 
 void dropout(Maker& m) {
@@ -215,6 +217,12 @@ Dims scale_dims(Maker& m, const Dims& shape) {
   return {shape[axis < 0 ? axis + rank : axis]};
 }
 
+/// A type that scales, quotients and what was quantized may have.
+DataType some_real(Maker& m) {
+  constexpr DataType kReals[] = {DataType::kFloat32, DataType::kFloat16, DataType::kBFloat16};
+  return kReals[m.pick(0, 2)];
+}
+
 void quantize(Maker& m) {
   const Dims shape = m.dims(0, 3, 1);
   const Dims scale = scale_dims(m, shape);
@@ -223,6 +231,7 @@ void quantize(Maker& m) {
   m.flip() ? m.add(scale, 0, 3) : m.omit();
   if (!m.instance.inputs[2].present && m.flip()) m.set("output_dtype", static_cast<int64_t>(m.type(2)));
   m.maybe("saturate", m.pick(0, 1));
+  m.maybe("precision", static_cast<int64_t>(some_real(m)));
   m.maybe("block_size", int64_t{0});
 }
 
@@ -232,6 +241,8 @@ void dequantize(Maker& m) {
   m.add(shape);
   m.add(scale, 0.5, 2);
   m.flip() ? m.add(scale, 0, m.type(2) == DataType::kInt32 ? 0 : 3) : m.omit();
+  const auto dtype = static_cast<int64_t>(some_real(m));
+  is_minifloat(m.type(1)) ? m.set("output_dtype", dtype) : m.maybe("output_dtype", dtype);
   m.maybe("block_size", int64_t{0});
 }
 

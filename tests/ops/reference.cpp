@@ -1,5 +1,10 @@
 #include "ops/reference.h"
 
+#include <cmath>
+#include <limits>
+
+#include "graph/minifloat.h"
+
 namespace isomer::test {
 namespace {
 
@@ -9,7 +14,37 @@ T attribute_or(const Instance& instance, std::string_view name, T fallback) {
   return found == instance.attributes.end() ? fallback : std::get<T>(found->second);
 }
 
+/// Of float8e8m0, whose codes are exponents.
+int exponent_code(double value, bool saturates, const std::string& round_mode) {
+  constexpr int kNan = 255, kBias = 127;
+  if (std::isinf(value) || value > 0x1p127) return saturates ? kNan - 1 : kNan;
+  if (value < 0x1p-127) return saturates ? 0 : kNan;
+  const int exponent = std::ilogb(value);
+  const double mantissa = std::ldexp(value, -exponent);
+  const bool is_up = round_mode == "nearest" ? mantissa >= 1.5 : round_mode != "down" && mantissa > 1;
+  return exponent + is_up + kBias;
+}
+
 }  // namespace
+
+double as_minifloat(DataType dtype, double value, bool saturates, const std::string& round_mode) {
+  if (std::isnan(value)) return value;
+  if (dtype == DataType::kFloat8E8M0) return decode_minifloat(dtype, exponent_code(value, saturates, round_mode));
+  // One more place of the largest binade, so that what rounds to it is known as beyond.
+  const Minifloat format = minifloat_of(dtype);
+  const double largest = decode_minifloat(dtype, format.largest), magnitude = std::fabs(value);
+  const int exponent = std::max(std::ilogb(std::max(magnitude, 0x1p-100)), 1 - format.bias);
+  const double unit = std::ldexp(1, exponent - format.mantissa_bits);
+  double rounded = std::nearbyint(magnitude / unit) * unit;
+  if (std::isinf(magnitude) || rounded > largest) {
+    if (!saturates)
+      return format.has_infinity ? std::copysign(std::numeric_limits<double>::infinity(), value)
+             : format.nan < 0    ? std::copysign(largest, value)
+                                 : std::numeric_limits<double>::quiet_NaN();
+    rounded = largest;
+  }
+  return std::copysign(rounded, value);
+}
 
 Plain::Plain(const Tensor& tensor) : dims(tensor.dims()) {
   for (int64_t i = 0; i < tensor.count(); ++i) values.push_back(tensor.real(i));

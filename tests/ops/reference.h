@@ -67,4 +67,7 @@ void add_product_references(References& references);
 void add_recurrent_references(References& references);
 void add_attention_references(References& references);
 
+/// The nearest number of the type, of two the one with an even code; powers of two as `round_mode` says.
+double as_minifloat(DataType dtype, double value, bool saturates, const std::string& round_mode);
+
 }  // namespace isomer::test

@@ -87,6 +87,8 @@ std::vector<Plain> cast_to(const Call& call, DataType dtype) {
   for (double& value : y.values)
     if (dtype == DataType::kBool)
       value = value != 0;
+    else if (is_minifloat(dtype))
+      value = as_minifloat(dtype, value, call.integer("saturate", 1) != 0, call.text("round_mode", "up"));
     else if (!is_float(dtype))
       value = std::trunc(value);
   return {y};

@@ -16,7 +16,7 @@ double parameter(const Call& call, size_t i, double fallback, const Dims& at, in
 
 double saturated(double value, DataType dtype) {
   if (is_float(dtype)) return value;
-  const int width = bit_width(dtype);
+  const int width = value_bits(dtype);
   return is_unsigned_int(dtype) ? std::clamp(value, 0.0, std::exp2(width) - 1)
                                 : std::clamp(value, -std::exp2(width - 1), std::exp2(width - 1) - 1);
 }
@@ -29,14 +29,19 @@ std::vector<Plain> quantize(const Call& call) {
                          : stated != DataType::kUndefined ? stated
                                                           : DataType::kUInt8;
   Plain y(x.dims);
-  const DataType type = call.instance.inputs[0].tensor.dtype();
-  const bool is_rounded =
-      is_float(type) && type == call.instance.inputs[1].tensor.dtype();  // which may make a tie of the quotient
+  const DataType scale = call.instance.inputs[1].tensor.dtype();
+  DataType type = call.instance.inputs[0].tensor.dtype();
+  bool is_rounded = is_float(type) && (type == scale || is_minifloat(scale));  // which may make a tie
+  if (const int64_t precision = call.integer("precision", 0); precision != 0) {
+    type = static_cast<DataType>(precision);
+    is_rounded = true;
+  }
   for (int64_t i = 0; i < x.count(); ++i) {
-    const double quotient = x.values[i] / parameter(call, 1, 1, x.index(i), axis);
-    y.values[i] = saturated(
-        std::nearbyint(is_rounded ? round_to(type, quotient) : quotient) + parameter(call, 2, 0, x.index(i), axis),
-        dtype);
+    const auto in_type = [&](double value) { return is_rounded ? round_to(type, value) : value; };
+    const double exact = in_type(x.values[i]) / in_type(parameter(call, 1, 1, x.index(i), axis));
+    const double quotient = in_type(exact), zero = parameter(call, 2, 0, x.index(i), axis);
+    y.values[i] = is_minifloat(dtype) ? as_minifloat(dtype, quotient + zero, call.integer("saturate", 1) != 0, "")
+                                      : saturated(std::nearbyint(quotient) + zero, dtype);
   }
   return {y};
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 
@@ -50,6 +51,22 @@ void expect_equal(const te::Array& expected, const te::Array& found) {
   }
 }
 
+/// The first opset that has the type.
+int64_t first_opset(DataType dtype) {
+  if (dtype == DataType::kUInt4 || dtype == DataType::kInt4) return 21;
+  if (dtype == DataType::kFloat4E2M1) return 23;
+  if (dtype == DataType::kFloat8E8M0) return 24;
+  if (dtype == DataType::kUInt2 || dtype == DataType::kInt2) return 25;
+  return is_minifloat(dtype) ? 19 : 1;
+}
+
+/// No form of an older opset is asked of a node with a type that opset has not.
+bool has_types(int64_t opset, const Instance& instance, std::span<const te::Array> outputs) {
+  for (const Instance::Input& input : instance.inputs)
+    if (input.present && first_opset(input.tensor.dtype()) > opset) return false;
+  return std::ranges::all_of(outputs, [&](const te::Array& array) { return first_opset(array.dtype()) <= opset; });
+}
+
 TEST_P(Versions, MeanTheSame) {
   const OpDef& op = *GetParam();
   const int count = is_long_run() ? 2000 : 204;
@@ -70,6 +87,7 @@ TEST_P(Versions, MeanTheSame) {
       if (input.present && !input.constant) inputs.push_back(te::Array::from(input.tensor));
     const auto expected = interpret(graph, inputs, {});
     ASSERT_TRUE(expected.ok()) << expected.error().message();
+    if (!has_types(opset, instance, *expected)) continue;
     const auto read = written_and_read(graph, opset, folder.path() / "model.onnx");
     if (!read.ok() && read.error().kind == ErrorKind::kUnsupported) continue;
     ASSERT_TRUE(read.ok()) << read.error().message();

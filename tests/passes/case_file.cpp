@@ -30,8 +30,11 @@ void read_passes(PassCase& entry, const std::string& line) {
         entry.options.fp = value == "strict" ? FloatMode::kStrict : FloatMode::kReassociate;
       else if (word == "keep" && value == "composites")
         entry.options.keep_composites = true;
+      else if (word == "decode" && value == "weights")
+        entry.options.decodes = true;
       else
-        throw std::runtime_error(fmt::format("{}: level, fp or keep composites expected, {} found", entry.file, word));
+        throw std::runtime_error(
+            fmt::format("{}: level, fp, keep composites or decode weights expected, {} found", entry.file, word));
     }
   }
 }

@@ -13,7 +13,7 @@ PlanBuilder::PlanBuilder() {
 }
 
 int32_t PlanBuilder::value(std::string name, ElementType type, std::vector<int64_t> dims, Place place) {
-  const int64_t bytes = packed_bytes(type, dims).value_or(0);
+  const int64_t bytes = byte_size(type, dims).value_or(0);
   variant_.values.push_back({std::move(name), type, std::move(dims), bytes, place});
   return static_cast<int32_t>(variant_.values.size()) - 1;
 }

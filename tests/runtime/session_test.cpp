@@ -58,7 +58,7 @@ struct Array {
 template <class T>
 std::vector<T> content_of(const Tensor& tensor) {
   const auto* data = static_cast<const T*>(tensor.data);
-  return {data, data + packed_bytes(tensor.type, tensor.dims).value() / static_cast<int64_t>(sizeof(T))};
+  return {data, data + byte_size(tensor.type, tensor.dims).value() / static_cast<int64_t>(sizeof(T))};
 }
 std::string sentence_of(const Result<void>& result) { return result.ok() ? "" : result.error().message(); }
 

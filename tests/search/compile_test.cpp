@@ -3,11 +3,13 @@
 #include <gtest/gtest.h>
 
 #include "graph/bind.h"
+#include "graph/interpret.h"
 #include "graph/text.h"
 #include "properties/same_function.h"
 #include "search/compiled.h"
 #include "search/run_artifact.h"
 #include "support/long_run.h"
+#include "util/random.h"
 
 namespace isomer::test {
 namespace {
@@ -93,6 +95,39 @@ graph spread(x: float32[3,3]) -> (y: float32[4,1,3,3]) {
   ASSERT_TRUE(found.ok()) << found.error().message();
   EXPECT_NEAR((*found)[0].real(4), 2, 1e-6);
   EXPECT_NEAR((*found)[0].real(0), 8.0 / 9, 1e-6);
+}
+
+TEST(Compile, ElementsOfAByteOrLessAreTakenDecodedAndGiven) {
+  const Graph graph = parsed(R"(opset 21
+graph narrow(x: float32[3,64], u: uint4[3,64], f: float8e4m3fn[3,64]) -> (y: float32[3,16], z: int4[3,64], e: float8e5m2[3,64]) {
+  q: int4[64,16] = random 1
+  s: float32[2,16] = random 2
+  w = DequantizeLinear(q, s) {axis = 0, block_size = 32}
+  y = MatMul(x, w)
+  z = Cast(u) {to = 22}
+  e = Cast(f) {to = 19}
+}
+)");
+  const auto result = compiled(graph);
+  ASSERT_TRUE(result.ok()) << result.error().message();
+  Random random(3);
+  std::vector<double> reals;
+  std::vector<int64_t> nibbles, codes;
+  for (int i = 0; i < 3 * 64; ++i) {
+    reals.push_back(random.uniform(-1, 1));
+    nibbles.push_back(random.between(0, 15));
+    codes.push_back(random.between(0, 255));
+  }
+  const Dims dims = {3, 64};
+  const std::vector<te::Array> inputs = {te::Array::reals(DataType::kFloat32, dims, reals),
+                                         te::Array::integers(DataType::kUInt4, dims, nibbles),
+                                         te::Array::integers(DataType::kFloat8E4M3FN, dims, codes)};
+  const auto expected = interpret(graph, inputs, {}), found = run_artifact(*opened(result->artifact), inputs);
+  ASSERT_TRUE(expected.ok() && found.ok());
+  for (int64_t i = 0; i < (*expected)[0].count(); ++i) EXPECT_NEAR((*found)[0].real(i), (*expected)[0].real(i), 1e-5);
+  for (const size_t k : {1, 2})
+    for (int64_t i = 0; i < 3 * 64; ++i)
+      EXPECT_EQ((*found)[k].integer(i), (*expected)[k].integer(i)) << "output " << k << " element " << i;
 }
 
 /// A graph at the sizes of some inputs.

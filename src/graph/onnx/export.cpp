@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "graph/onnx/export_graph.h"
+#include "graph/onnx/packing.h"
 #include "graph/onnx/tensor_writer.h"
 #include "graph/onnx/wire.h"
 #include "util/file.h"
@@ -24,8 +25,12 @@ constexpr size_t kLeastOutside = 1024;
 /// Of each tensor in the data file: a cache line, and all that vector loads ask for.
 constexpr uint64_t kAlignment = 64;
 
+uint64_t size_in_file(const Initializer& initializer) {
+  return static_cast<uint64_t>(packed_bytes(initializer.data.dtype(), initializer.data.count()));
+}
+
 bool may_stand_outside(const Initializer& initializer) {
-  return initializer.data.dtype() != DataType::kString && initializer.data.bytes().size() >= kLeastOutside;
+  return initializer.data.dtype() != DataType::kString && size_in_file(initializer) >= kLeastOutside;
 }
 
 /// "out.weights" for a model "out.onnx" whose input had its data in "in.weights"; "out.onnx.data" for "in.onnx.data".
@@ -43,7 +48,7 @@ std::string data_file_name(const fs::path& model, const std::string& original) {
 uint64_t outside_bytes(const ExportedModel& exported) {
   uint64_t total = 0;
   for (const Initializer& initializer : exported.initializers)
-    if (may_stand_outside(initializer)) total += initializer.data.bytes().size();
+    if (may_stand_outside(initializer)) total += size_in_file(initializer);
   return total;
 }
 
@@ -63,7 +68,7 @@ Result<void> write_data_file(ExportedModel& exported, const std::string& locatio
     if (is_new) {
       TRY_VOID(file.align(kAlignment));
       place->second = file.size();
-      TRY_VOID(file.write(bytes));
+      TRY_VOID(file.write(FileBytes(initializer.data).bytes()));
     }
     initializer.header.set_data_location(TensorProto::EXTERNAL);
     add_entry(initializer.header, "location", location);

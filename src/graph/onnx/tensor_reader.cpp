@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "graph/infer.h"
+#include "graph/onnx/packing.h"
 #include "graph/onnx/typed_data.h"
 
 namespace isomer {
@@ -155,7 +156,8 @@ Result<Tensor> TensorReader::read(const TensorProto& proto) {
     if (raw || outside) return invalid("", "strings in string_data expected, other data found");
     return read_strings(proto, std::move(dims));
   }
-  const auto size = static_cast<uint64_t>(packed_bytes(dtype, element_count(dims)));
+  const int64_t count = element_count(dims);
+  const auto size = static_cast<uint64_t>(packed_bytes(dtype, count));
   if (!raw && !outside) return read_typed(proto, dtype, std::move(dims));
   Bytes data;
   if (outside) {
@@ -169,6 +171,7 @@ Result<Tensor> TensorReader::read(const TensorProto& proto) {
   if (data.bytes.size() != size)
     return invalid("", "raw_data of {} bytes for {}{} expected, {} found", size, name(dtype),
                    text(Shape(dims.begin(), dims.end())), data.bytes.size());
+  if (value_bits(dtype) < 8) return Tensor(dtype, std::move(dims), unpacked(dtype, count, data.bytes));
   return Tensor(dtype, std::move(dims), data.bytes, std::move(data.owner));
 }
 
@@ -182,11 +185,11 @@ Result<Tensor> TensorReader::read(const SparseTensorProto& proto) {
     return invalid("", "values of rank 1 expected, of rank {} found", values.dims().size());
   TRY(const auto positions, sparse_positions(indices, dims, values.count()));
   sparse_stored_ += static_cast<int64_t>(values.bytes().size() + indices.bytes().size());
-  sparse_dense_ += packed_bytes(values.dtype(), element_count(dims));
+  sparse_dense_ += byte_size(values.dtype(), element_count(dims));
   if (sparse_dense_ > kDenseBytes + kDenseFactor * sparse_stored_)
     return unsupported("", "a sparse tensor of at most 64 MiB and {} times its data expected, one of shape {} found",
                        kDenseFactor, text(Shape(dims.begin(), dims.end())));
-  std::vector<std::byte> dense(packed_bytes(values.dtype(), element_count(dims)));
+  std::vector<std::byte> dense(byte_size(values.dtype(), element_count(dims)));
   for (size_t i = 0; i < positions.size(); ++i)
     std::memcpy(&dense[positions[i] * width], &values.bytes()[i * width], width);
   return Tensor(values.dtype(), std::move(dims), std::move(dense));

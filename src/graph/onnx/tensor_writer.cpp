@@ -1,5 +1,6 @@
 #include "graph/onnx/tensor_writer.h"
 
+#include "graph/onnx/packing.h"
 #include "graph/onnx/wire.h"
 
 namespace isomer {
@@ -10,7 +11,7 @@ using onnx_proto::TensorProto;
 std::string data_prefix(const Tensor& tensor) {
   std::string prefix;
   wire::append_tag(prefix, TensorProto::kRawDataFieldNumber, wire::Type::kBytes);
-  wire::append_varint(prefix, tensor.bytes().size());
+  wire::append_varint(prefix, static_cast<uint64_t>(packed_bytes(tensor.dtype(), tensor.count())));
   return prefix;
 }
 
@@ -26,10 +27,12 @@ TensorProto tensor_header(const std::string& name, const Tensor& tensor) {
 
 TensorProto tensor_message(const std::string& name, const Tensor& tensor) {
   TensorProto proto = tensor_header(name, tensor);
-  if (tensor.dtype() == DataType::kString)
+  if (tensor.dtype() == DataType::kString) {
     for (const std::string& text : tensor.strings()) proto.add_string_data(text);
-  else
-    proto.set_raw_data(tensor.bytes().data(), tensor.bytes().size());
+    return proto;
+  }
+  const FileBytes data(tensor);
+  proto.set_raw_data(data.bytes().data(), data.bytes().size());
   return proto;
 }
 
@@ -40,7 +43,8 @@ uint64_t written_size(const TensorProto& header, const Tensor& tensor) {
     proto.clear_dims();
     return header.ByteSizeLong() + proto.ByteSizeLong();
   }
-  return header.ByteSizeLong() + data_prefix(tensor).size() + tensor.bytes().size();
+  return header.ByteSizeLong() + data_prefix(tensor).size() +
+         static_cast<uint64_t>(packed_bytes(tensor.dtype(), tensor.count()));
 }
 
 Result<void> write_tensor(const TensorProto& header, const Tensor& tensor, OutputFile& file) {
@@ -52,7 +56,7 @@ Result<void> write_tensor(const TensorProto& header, const Tensor& tensor, Outpu
     return file.write(proto.SerializeAsString());
   }
   TRY_VOID(file.write(data_prefix(tensor)));
-  return file.write(tensor.bytes());
+  return file.write(FileBytes(tensor).bytes());
 }
 
 }  // namespace isomer

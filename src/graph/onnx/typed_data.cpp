@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "graph/onnx/packing.h"
+
 namespace isomer {
 namespace {
 
@@ -54,8 +56,9 @@ bool fits(DataType dtype, int bytes, int64_t value) {
   const int bits = 8 * bytes;
   const int64_t most = (int64_t{1} << bits) - 1;
   if (dtype == DataType::kBool) return value == 0 || value == 1;
-  if (is_signed_int(dtype)) return value >= -(int64_t{1} << (bits - 1)) && value <= most / 2;
-  if (is_unsigned_int(dtype)) return value >= 0 && value <= most;
+  const bool is_packed = value_bits(dtype) < 8;
+  if (!is_packed && is_signed_int(dtype)) return value >= -(int64_t{1} << (bits - 1)) && value <= most / 2;
+  if (!is_packed && is_unsigned_int(dtype)) return value >= 0 && value <= most;
   return value >= -(int64_t{1} << (bits - 1)) && value <= most;
 }
 
@@ -90,7 +93,7 @@ Result<std::vector<std::byte>> narrowed_unsigned(const TensorProto& proto) {
 /// Words of the field that `count` elements take.
 int64_t words(DataType dtype, int64_t count) {
   if (dtype == DataType::kComplex64 || dtype == DataType::kComplex128) return 2 * count;
-  return bit_width(dtype) < 8 ? packed_bytes(dtype, count) : count;
+  return value_bits(dtype) < 8 ? packed_bytes(dtype, count) : count;
 }
 
 }  // namespace
@@ -121,6 +124,7 @@ Result<Tensor> read_typed(const TensorProto& proto, DataType dtype, Dims dims) {
     case Field::kInt32: {
       if (dtype == DataType::kInt32) return Tensor(dtype, std::move(dims), copied(proto.int32_data()));
       TRY(auto bytes, narrowed(proto, dtype));
+      if (value_bits(dtype) < 8) bytes = unpacked(dtype, element_count(dims), bytes);
       return Tensor(dtype, std::move(dims), std::move(bytes));
     }
     case Field::kString: break;

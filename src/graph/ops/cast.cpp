@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "graph/ops/common.h"
+#include "graph/ops/minifloat_casts.h"
 #include "graph/ops/registry.h"
 
 namespace isomer::ops {
@@ -14,7 +15,18 @@ Result<std::vector<ValueType>> infer_cast_to(const OpContext& context, DataType 
   return one(to, context.shape(0));
 }
 
+Result<MinifloatRounding> rounding_of(const OpContext& context) {
+  using Mode = MinifloatRounding::Mode;
+  static constexpr std::array<std::pair<std::string_view, Mode>, 3> kModes = {
+      {{"up", Mode::kUp}, {"down", Mode::kDown}, {"nearest", Mode::kNearest}}};
+  const std::string& written = context.get_string("round_mode");
+  for (const auto& [name, mode] : kModes)
+    if (written == name) return MinifloatRounding{context.get_int("saturate") != 0, mode};
+  return context.invalid("'up', 'down' or 'nearest' expected as round_mode, '{}' found", written);
+}
+
 Result<std::vector<ValueType>> infer_cast(const OpContext& context) {
+  if (const auto rounding = rounding_of(context); !rounding.ok()) return rounding.error();
   const int64_t to = context.get_int("to");
   if (!is_known_data_type(to)) return context.invalid("a data type expected as attribute 'to', {} found", to);
   return infer_cast_to(context, static_cast<DataType>(to));
@@ -22,8 +34,9 @@ Result<std::vector<ValueType>> infer_cast(const OpContext& context) {
 
 Result<te::Program> compute_cast(const OpContext& context) {
   TRY(const auto types, context.op().infer(context));
+  TRY(const MinifloatRounding rounding, rounding_of(context));
   const Shape& shape = context.shape(0);
-  return single_map(shape, te::cast(types[0].dtype, context.load_broadcast(0, shape)));
+  return single_map(shape, cast_number(types[0].dtype, context.load_broadcast(0, shape), rounding));
 }
 
 Result<std::vector<ValueType>> infer_cast_like(const OpContext& context) {
@@ -35,13 +48,15 @@ Result<void> expand_cast_like(NodeForm& form) {
   Attributes attributes = {{"to", static_cast<int64_t>(form.type(1).dtype)}};
   TRY(const auto saturate, form.take_int("saturate"));
   if (saturate) attributes.emplace("saturate", *saturate);
+  TRY(const auto round_mode, form.take_string("round_mode"));
+  if (round_mode) attributes.emplace("round_mode", *round_mode);
   return form.emit_as(0, "Cast", {form.input(0)}, std::move(attributes));
 }
 
 std::optional<Spelling> spell_cast(const ElementMap& map) {
   const DataType to = map.to.dtype;
-  if (!keeps_places(map) || map.from.dtype == to || !is_computable(map.from.dtype) || !is_computable(to))
-    return std::nullopt;
+  const bool is_plain = kPlain.contains(map.from.dtype) && kPlain.contains(to);
+  if (!keeps_places(map) || map.from.dtype == to || !is_plain) return std::nullopt;
   return Spelling{.attributes = {{"to", static_cast<int64_t>(to)}}};
 }
 
@@ -49,9 +64,21 @@ std::optional<Spelling> spell_identity(const ElementMap& map) {
   return map.from == map.to && keeps_places(map) ? std::optional(Spelling()) : std::nullopt;
 }
 
-/// Only the types that we leave alone saturate.
+/// Opsets before 19 have no types that saturate.
 Result<void> drop_saturate(NodeForm& form) {
+  form.drop("round_mode");
   form.drop("saturate");
+  return {};
+}
+
+/// Of float8e8m0 only; the other types are rounded to nearest.
+Result<void> drop_round_mode(NodeForm& form) {
+  TRY(const auto mode, form.take_string("round_mode"));
+  TRY(const auto to, form.take_int("to"));
+  if (to) form.set("to", *to);
+  const auto made = form.has_input(1) ? form.type(1).dtype : static_cast<DataType>(to.value_or(0));
+  if (mode.value_or("up") != "up" && made == DataType::kFloat8E8M0)
+    return form.unsupported("round_mode up expected, {} found", *mode);
   return {};
 }
 
@@ -163,12 +190,14 @@ Result<void> mark_as_test(NodeForm& form) {
 std::vector<OpDef> cast() {
   return {
       {.name = "Cast",
-       .since = 21,
+       .since = 24,
        .inputs = {"input:T1"},
        .outputs = {"output:T2"},
        .types = {{"T1", kComputable}, {"T2", kComputable}},
-       .attributes = {with_default("saturate", 1), required("to", AttributeKind::kInt)},
-       .versions = {{19},
+       .attributes = {with_default("round_mode", "up"), with_default("saturate", 1),
+                      required("to", AttributeKind::kInt)},
+       .versions = {{21, nullptr, drop_round_mode},
+                    {19, nullptr, drop_round_mode},
                     {13, nullptr, drop_saturate},
                     {9, nullptr, drop_saturate},
                     {6, nullptr, drop_saturate},
@@ -178,12 +207,12 @@ std::vector<OpDef> cast() {
        .spell = spell_cast},
 
       {.name = "CastLike",
-       .since = 21,
+       .since = 24,
        .inputs = {"input:T1", "target_type:T2"},
        .outputs = {"output:T2"},
        .types = {{"T1", kComputable}, {"T2", kComputable}},
-       .attributes = {with_default("saturate", 1)},
-       .versions = {{19}, {15, nullptr, drop_saturate}},
+       .attributes = {with_default("round_mode", "up"), with_default("saturate", 1)},
+       .versions = {{21, nullptr, drop_round_mode}, {19, nullptr, drop_round_mode}, {15, nullptr, drop_saturate}},
        .infer = infer_cast_like,
        .compute = compute_cast,
        .expand = expand_cast_like},

@@ -219,7 +219,7 @@ Result<DataType> type_attribute(const OpContext& context, std::string_view attri
   const int64_t code = context.get_int(attribute);
   if (!is_known_data_type(code)) return context.invalid("a data type as {} expected, {} found", attribute, code);
   const auto dtype = static_cast<DataType>(code);
-  if (!is_computable(dtype)) return context.unsupported("{} {}", attribute, name(dtype));
+  if (!kPlain.contains(dtype)) return context.unsupported("{} {}", attribute, name(dtype));
   return dtype;
 }
 

@@ -533,7 +533,8 @@ Result<void> scan_as_loop(NodeForm& form) {
   TRY(const std::vector<int64_t> output_axes, take_flags(form, "scan_output_axes", stacks));
   TRY(const std::vector<int64_t> output_backward, take_flags(form, "scan_output_directions", stacks));
   for (int k = 0; k < sequences; ++k)
-    if (!form.has_rank(states + k)) return form.unsupported("scan inputs of known rank expected");
+    if (!form.has_rank(states + k) || !kPlain.contains(form.type(states + k).dtype))
+      return form.unsupported("scan inputs of known rank, and of a type that Gather takes, expected");
 
   const auto add_scalar = [&](const char* hint, DataType dtype) {
     Value value;

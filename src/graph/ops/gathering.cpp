@@ -219,8 +219,8 @@ Result<te::Program> reverse_sequence_compute(const OpContext& context) {
 }  // namespace
 
 std::vector<OpDef> gathering() {
-  const std::vector<TypeVariable> indexed = {{"T", kComputable}, {"Tind", kIndices}};
-  const std::vector<TypeVariable> any = {{"T", kComputable}};
+  const std::vector<TypeVariable> indexed = {{"T", kPlain}, {"Tind", kIndices}};
+  const std::vector<TypeVariable> any = {{"T", kPlain}};
   return {
       {.name = "Gather",
        .since = 13,

@@ -166,7 +166,7 @@ Version split_version(int since) {
 }  // namespace
 
 std::vector<OpDef> joining() {
-  const std::vector<TypeVariable> any = {{"T", kComputable}};
+  const std::vector<TypeVariable> any = {{"T", kPlain}};
   return {
       {.name = "Concat",
        .since = 13,

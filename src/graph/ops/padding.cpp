@@ -257,7 +257,7 @@ std::vector<OpDef> padding() {
        .since = 18,
        .inputs = {"input_data", "shape:Tind"},
        .outputs = {"output_data"},
-       .types = {{"T", kComputable}, {"Tind", kIndices}},
+       .types = {{"T", kPlain}, {"Tind", kIndices}},
        .attributes = {optional("axes", AttributeKind::kInts)},
        .infer = center_infer,
        .compute = center_compute},

@@ -1,5 +1,6 @@
 // QuantizeLinear DequantizeLinear DynamicQuantizeLinear: floats to integers and back, rounded as ONNX says.
 #include "graph/ops/common.h"
+#include "graph/ops/minifloat_casts.h"
 #include "graph/ops/operand.h"
 #include "graph/ops/quantized.h"
 #include "graph/ops/registry.h"
@@ -10,8 +11,11 @@ namespace {
 using te::Expr;
 using te::Number;
 
-constexpr TypeSet kQuantized = DataType::kInt8 | DataType::kUInt8 | DataType::kInt16 | DataType::kUInt16;
-constexpr TypeSet kScales = DataType::kFloat32 | DataType::kFloat16 | DataType::kBFloat16;
+constexpr TypeSet kQuantized = DataType::kInt8 | DataType::kUInt8 | DataType::kInt16 | DataType::kUInt16 | kSmallInts |
+                               DataType::kFloat8E4M3FN | DataType::kFloat8E4M3FNUZ | DataType::kFloat8E5M2 |
+                               DataType::kFloat8E5M2FNUZ | DataType::kFloat4E2M1;
+constexpr TypeSet kReals = DataType::kFloat32 | DataType::kFloat16 | DataType::kBFloat16;
+constexpr TypeSet kScales = kReals | DataType::kFloat8E8M0;
 
 /// Which elements share a scale: all, those of one position of `axis`, or blocks along it.
 struct Granularity {
@@ -56,6 +60,9 @@ Expr load_shared(const OpContext& context, int i, const Granularity& granularity
 
 Expr as_double(Expr x) { return te::cast(DataType::kFloat64, std::move(x)); }
 
+/// A scale, or a quantized element, as a number with arithmetic.
+Expr number_of(Expr x) { return is_minifloat(x.dtype()) ? decoded(std::move(x)) : x; }
+
 /// a / b of one float type, rounded to that type: what is rounded to an integer next depends on it.
 Expr rounded_quotient(Expr a, Expr b) {
   const DataType dtype = a.dtype();
@@ -77,8 +84,21 @@ Result<DataType> quantized_type(const OpContext& context) {
   return asked;
 }
 
+/// The type that the quotient is rounded to; undefined where nothing says.
+Result<DataType> quotient_type(const OpContext& context) {
+  if (context.get_int("precision") != 0) {
+    TRY(const DataType asked, type_attribute(context, "precision"));
+    if (!kReals.contains(asked))
+      return context.invalid("float32, float16 or bfloat16 expected as precision, {} found", name(asked));
+    return asked;
+  }
+  const DataType x = context.dtype(0), scale = context.dtype(1);
+  return is_float(x) && (x == scale || is_minifloat(scale)) ? x : DataType::kUndefined;
+}
+
 Result<std::vector<ValueType>> infer_quantize(const OpContext& context) {
   TRY_VOID(granularity(context));
+  if (const auto precision = quotient_type(context); !precision.ok()) return precision.error();
   TRY_VOID(check_zero_point(context));
   TRY(const DataType dtype, quantized_type(context));
   return one(dtype, context.shape(0));
@@ -87,26 +107,52 @@ Result<std::vector<ValueType>> infer_quantize(const OpContext& context) {
 Result<te::Program> compute_quantize(const OpContext& context) {
   TRY(const Granularity shared, granularity(context));
   TRY(const DataType dtype, quantized_type(context));
-  const Expr x = context.load_broadcast(0, context.shape(0)), scale = load_shared(context, 1, shared);
-  const Expr quotient = x.dtype() == scale.dtype() && is_float(x.dtype()) ? as_double(rounded_quotient(x, scale))
-                                                                          : as_double(x) / as_double(scale);
+  TRY(const DataType precision, quotient_type(context));
+  const Expr x = context.load_broadcast(0, context.shape(0)), scale = number_of(load_shared(context, 1, shared));
+  const Expr quotient =
+      precision == DataType::kUndefined
+          ? as_double(x) / as_double(scale)
+          : te::cast(DataType::kFloat32, rounded_quotient(te::cast(precision, x), te::cast(precision, scale)));
+  if (is_minifloat(dtype)) {
+    const Expr moved =
+        context.has_input(2) ? as_double(quotient) + as_double(number_of(load_shared(context, 2, shared))) : quotient;
+    return single_map(context.shape(0), cast_number(dtype, moved, {.saturates = context.get_int("saturate") != 0}));
+  }
   const Expr zero = context.has_input(2) ? load_shared(context, 2, shared) : te::literal(0, dtype);
   return single_map(context.shape(0), requantize(quotient, zero, dtype));
+}
+
+Result<DataType> dequantized_type(const OpContext& context) {
+  if (context.get_int("output_dtype") != 0) {
+    TRY(const DataType asked, type_attribute(context, "output_dtype"));
+    if (!kReals.contains(asked))
+      return context.invalid("float32, float16 or bfloat16 expected as output_dtype, {} found", name(asked));
+    return asked;
+  }
+  if (is_minifloat(context.dtype(1)))
+    return context.unsupported("output_dtype expected where the scale is {}", name(context.dtype(1)));
+  return context.dtype(1);
 }
 
 Result<std::vector<ValueType>> infer_dequantize(const OpContext& context) {
   TRY_VOID(granularity(context));
   TRY_VOID(check_zero_point(context));
-  return one(context.dtype(1), context.shape(0));
+  TRY(const DataType dtype, dequantized_type(context));
+  return one(dtype, context.shape(0));
 }
 
-/// The difference is exact in integers; the product is taken in float32.
+/// The difference is exact in integers, of int32 in 64 bits, and in float32 of minifloats; the product is taken in
+/// float32.
 Result<te::Program> compute_dequantize(const OpContext& context) {
   TRY(const Granularity shared, granularity(context));
-  Expr difference = te::cast(DataType::kInt64, context.load_broadcast(0, context.shape(0)));
-  if (context.has_input(2)) difference = difference - te::cast(DataType::kInt64, load_shared(context, 2, shared));
-  const Expr scale = te::cast(DataType::kFloat32, load_shared(context, 1, shared));
-  return single_map(context.shape(0), te::cast(context.dtype(1), te::cast(DataType::kFloat32, difference) * scale));
+  TRY(const DataType dtype, dequantized_type(context));
+  const DataType wide = is_minifloat(context.dtype(0))         ? DataType::kFloat32
+                        : context.dtype(0) == DataType::kInt32 ? DataType::kInt64
+                                                               : DataType::kInt32;
+  Expr difference = te::cast(wide, number_of(context.load_broadcast(0, context.shape(0))));
+  if (context.has_input(2)) difference = difference - te::cast(wide, number_of(load_shared(context, 2, shared)));
+  const Expr scale = te::cast(DataType::kFloat32, number_of(load_shared(context, 1, shared)));
+  return single_map(context.shape(0), te::cast(dtype, te::cast(DataType::kFloat32, difference) * scale));
 }
 
 // Older forms lack attributes; what they cannot say is refused.
@@ -158,9 +204,9 @@ Result<te::Program> compute_dynamic(const OpContext& context) {
   const auto scale = program.map(
       {}, te::select(te::equal(range, 0), te::literal(1, type), rounded_quotient(range, te::literal(255, type))));
   const Expr lowest = -rounded_quotient(least, program.load(scale, {}));
-  const auto zero = program.map({}, requantize(as_double(lowest), te::literal(0, DataType::kUInt8), DataType::kUInt8));
+  const auto zero = program.map({}, requantize(lowest, te::literal(0, DataType::kUInt8), DataType::kUInt8));
   const Expr quotient = rounded_quotient(context.load_broadcast(0, shape), program.load(scale, {}));
-  const auto y = program.map(shape, requantize(as_double(quotient), program.load(zero, {}), DataType::kUInt8));
+  const auto y = program.map(shape, requantize(quotient, program.load(zero, {}), DataType::kUInt8));
   program.outputs = {y, scale, zero};
   return program;
 }
@@ -168,30 +214,34 @@ Result<te::Program> compute_dynamic(const OpContext& context) {
 }  // namespace
 
 std::vector<OpDef> quantization() {
-  const Reform no_blocks = drop_neutral("block_size", 0);
+  const Reform no_blocks = drop_neutral("block_size", 0), no_precision = drop_neutral("precision", 0);
+  const Reform of_scale = drop_neutral("output_dtype", 0);
   return {
       {.name = "QuantizeLinear",
-       .since = 21,
-       .inputs = {"x:T1", "y_scale:T3", "y_zero_point?:T2"},
-       .outputs = {"y:T2"},
-       .types = {{"T1", kScales | DataType::kInt32}, {"T2", kQuantized}, {"T3", kScales | DataType::kInt32}},
+       .since = 23,
+       .inputs = {"x:T1", "y_scale:T2", "y_zero_point?:T3"},
+       .outputs = {"y:T3"},
+       .types = {{"T1", kReals | DataType::kInt32}, {"T2", kScales | DataType::kInt32}, {"T3", kQuantized}},
        .attributes = {with_default("axis", 1), with_default("block_size", 0), with_default("output_dtype", 0),
-                      with_default("saturate", 1)},
-       .versions = {{19, nullptr, in_turn({say_type_by_zero_point, no_blocks})},
-                    {13, nullptr, in_turn({say_type_by_zero_point, no_blocks, drop_saturate})},
-                    {10, nullptr, in_turn({say_type_by_zero_point, no_blocks, drop_saturate, per_tensor_only})}},
+                      with_default("precision", 0), with_default("saturate", 1)},
+       .versions = {{21, nullptr, no_precision},
+                    {19, nullptr, in_turn({no_precision, say_type_by_zero_point, no_blocks})},
+                    {13, nullptr, in_turn({no_precision, say_type_by_zero_point, no_blocks, drop_saturate})},
+                    {10, nullptr,
+                     in_turn({no_precision, say_type_by_zero_point, no_blocks, drop_saturate, per_tensor_only})}},
        .infer = infer_quantize,
        .compute = compute_quantize},
 
       {.name = "DequantizeLinear",
-       .since = 21,
+       .since = 23,
        .inputs = {"x:T1", "x_scale:T2", "x_zero_point?:T1"},
-       .outputs = {"y:T2"},
-       .types = {{"T1", kQuantized | DataType::kInt32}, {"T2", kScales}},
-       .attributes = {with_default("axis", 1), with_default("block_size", 0)},
-       .versions = {{19, nullptr, no_blocks},
-                    {13, nullptr, no_blocks},
-                    {10, nullptr, in_turn({no_blocks, per_tensor_only})}},
+       .outputs = {"y:T3"},
+       .types = {{"T1", kQuantized | DataType::kInt32}, {"T2", kScales}, {"T3", kReals}},
+       .attributes = {with_default("axis", 1), with_default("block_size", 0), with_default("output_dtype", 0)},
+       .versions = {{21, nullptr, of_scale},
+                    {19, nullptr, in_turn({of_scale, no_blocks})},
+                    {13, nullptr, in_turn({of_scale, no_blocks})},
+                    {10, nullptr, in_turn({of_scale, no_blocks, per_tensor_only})}},
        .infer = infer_dequantize,
        .compute = compute_dequantize},
 

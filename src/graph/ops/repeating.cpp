@@ -110,13 +110,13 @@ std::optional<Spelling> spell_expand(const ElementMap& map) {
 }  // namespace
 
 std::vector<OpDef> repeating() {
-  const std::vector<TypeVariable> any = {{"T", kComputable}};
+  const std::vector<TypeVariable> any = {{"T", kPlain}};
   return {
       {.name = "Tile",
        .since = 13,
        .inputs = {"input", "repeats:T1"},
        .outputs = {"output"},
-       .types = {{"T", kComputable}, {"T1", DataType::kInt64}},
+       .types = {{"T", kPlain}, {"T1", DataType::kInt64}},
        .versions = {{6}, {1, tile_repeats, refuse_repeats}},
        .infer = [](const OpContext& context) -> Result<std::vector<ValueType>> {
          TRY(auto shape, tile_shape(context));

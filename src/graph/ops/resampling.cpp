@@ -394,7 +394,7 @@ std::vector<OpDef> resampling() {
        .since = 22,
        .inputs = {"X:T1", "grid:T2"},
        .outputs = {"Y:T1"},
-       .types = {{"T1", kComputable}, {"T2", kFloats}},
+       .types = {{"T1", kPlain}, {"T2", kFloats}},
        .attributes = {with_default("align_corners", 0), with_default("mode", "linear"),
                       with_default("padding_mode", "zeros")},
        .versions = {{20}, grid_sample_16()},

@@ -622,7 +622,7 @@ OpDef resize_row() {
           .since = 19,
           .inputs = {"X:T1", "roi?:T2", "scales?:float32", "sizes?:int64"},
           .outputs = {"Y:T1"},
-          .types = {{"T1", kComputable}, {"T2", kFloats}},
+          .types = {{"T1", kPlain}, {"T2", kFloats}},
           .attributes = {with_default("antialias", 0), optional("axes", AttributeKind::kInts),
                          with_default("coordinate_transformation_mode", "half_pixel"),
                          with_default("cubic_coeff_a", -0.75), with_default("exclude_outside", 0),
@@ -641,7 +641,7 @@ OpDef upsample_row() {
           .since = 9,
           .inputs = {"X", "scales:float32"},
           .outputs = {"Y"},
-          .types = {{"T", kComputable}},
+          .types = {{"T", kPlain}},
           .attributes = {with_default("mode", "nearest")},
           .versions = {{7, scales_to_input, scales_to_attribute}, {1, scales_to_input, scales_to_height_and_width}},
           .infer = [](const OpContext& context) -> Result<std::vector<ValueType>> {

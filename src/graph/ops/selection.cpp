@@ -529,7 +529,7 @@ std::vector<OpDef> selection() {
        .since = 13,
        .inputs = {"X"},
        .outputs = {"Y:int64"},
-       .types = {{"T", kComputable}},
+       .types = {{"T", kPlain}},
        .versions = {{9}},
        .infer = non_zero_infer,
        .compute = non_zero_compute},

@@ -153,7 +153,7 @@ std::vector<OpDef> slicing() {
        .since = 13,
        .inputs = {"data", "starts:Tind", "ends:Tind", "axes?:Tind", "steps?:Tind"},
        .outputs = {"output"},
-       .types = {{"T", kComputable}, {"Tind", kIndices}},
+       .types = {{"T", kPlain}, {"Tind", kIndices}},
        .versions = {{11}, {10}, {1, slice_inputs, slice_attributes}},
        .infer = slice_infer,
        .compute = slice_compute,

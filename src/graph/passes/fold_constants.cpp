@@ -20,10 +20,14 @@ constexpr int64_t kMaxWork = int64_t{1} << 28;
 /// proof.
 constexpr int64_t kMaxMemory = int64_t{256} << 20;
 
-int64_t bytes_of(const Graph& graph, ValueId id) {
+int64_t elements_of(const Graph& graph, ValueId id) {
   const ValueType& type = graph.value(id).type;
   const auto dims = type.has_shape() ? constants(*type.shape) : std::nullopt;
-  return dims ? packed_bytes(type.dtype, element_count(*dims)) : 0;
+  return dims ? element_count(*dims) : 0;
+}
+
+int64_t bytes_of(const Graph& graph, ValueId id) {
+  return byte_size(graph.value(id).type.dtype, elements_of(graph, id));
 }
 
 /// Makes a value that a node computes a constant; the node no longer makes it.
@@ -76,6 +80,15 @@ std::optional<Work> work_within_limits(const Graph& graph, NodeId id) {
   return work && work->operations <= kMaxWork ? work : std::nullopt;
 }
 
+/// Of some values together.
+struct Size {
+  int64_t bytes = 0, elements = 0;
+  void add(const Graph& graph, ValueId id) {
+    bytes += bytes_of(graph, id);
+    elements += elements_of(graph, id);
+  }
+};
+
 class ConstantFolder {
  public:
   ConstantFolder(Graph& graph, PassContext& context) : graph_(graph), context_(context), uses_(graph.use_counts()) {}
@@ -116,18 +129,21 @@ class ConstantFolder {
     for (auto id = computable_.rbegin(); id != computable_.rend(); ++id) {
       const Node& node = graph_.node(*id);
       std::vector<ValueId> needed;
-      int64_t bytes = 0;
+      Size made;
       for (const ValueId output : node.outputs)
         if (output.valid() && left[output.index] > 0) {
           needed.push_back(output);
-          bytes += bytes_of(graph_, output);
+          made.add(graph_, output);
         }
       if (needed.empty()) {
         drop_reads(node, left);
         continue;
       }
-      const int64_t growth = bytes - freed_by(*id, left);
-      if (growth > 0 && (bytes > context_.options.largest_grown || !context_.may_grow(growth))) continue;
+      const Size freed = freed_by(*id, left);
+      const int64_t growth = made.bytes - freed.bytes;
+      const bool is_decoded = context_.options.decodes && made.elements <= freed.elements;
+      const bool may_grow = is_decoded || (made.bytes <= context_.options.largest_grown && context_.may_grow(growth));
+      if (growth > 0 && !may_grow) continue;
       chosen_.insert(chosen_.end(), needed.begin(), needed.end());
       drop_reads(node, left);
     }
@@ -138,11 +154,11 @@ class ConstantFolder {
       if (input.valid()) --left[input.index];
   }
 
-  /// Bytes of constants that nobody reads any more once the node, and what only it needs, is gone.
-  int64_t freed_by(NodeId id, const std::vector<int>& left) const {
+  /// What nobody reads any more of the constants once the node, and what only it needs, is gone.
+  Size freed_by(NodeId id, const std::vector<int>& left) const {
     std::vector<std::pair<ValueId, int>> read;
     std::vector<NodeId> pending = {id};
-    int64_t freed = 0;
+    Size freed;
     while (!pending.empty()) {
       const Node& node = graph_.node(pending.back());
       pending.pop_back();
@@ -152,7 +168,7 @@ class ConstantFolder {
         if (entry == read.end()) entry = read.insert(read.end(), {input, 0});
         if (++entry->second != left[input.index]) continue;
         if (graph_.is_constant(input))
-          freed += bytes_of(graph_, input);
+          freed.add(graph_, input);
         else if (graph_.value(input).producer.valid())
           pending.push_back(graph_.value(input).producer);
       }

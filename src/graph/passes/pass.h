@@ -26,7 +26,9 @@ struct PassOptions {
   int max_rounds = 24;            ///< of the whole list of passes; reached only by graphs that keep changing
   int64_t small_constant = 1024;  ///< bytes up to which a constant may be made of what is known about a value
   int64_t largest_grown = 1024;  ///< bytes up to which a constant may be folded that is larger than those that it frees
-  int64_t max_growth = 64 << 10;          ///< bytes that all constants together may grow by
+  int64_t max_growth = 64 << 10;  ///< bytes that all constants together may grow by
+  /// Constants may grow that have no more elements than those that they free: a quantized weight becomes its numbers.
+  bool decodes = false;
   std::vector<std::string> without = {};  ///< passes that change nothing, by name
   /// Nodes that are one composite together, which the model's opset lacks (Gelu before opset 20), keep their constants:
   /// other runtimes know such nodes by what they look like, and run them as one.

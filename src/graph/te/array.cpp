@@ -9,6 +9,7 @@
 #include <limits>
 #include <new>
 
+#include "graph/minifloat.h"
 #include "util/check.h"
 
 namespace isomer::te {
@@ -25,7 +26,17 @@ Storage native_storage(DataType dtype) {
     case DataType::kFloat16: return Storage::kFloat16;
     case DataType::kBFloat16: return Storage::kBFloat16;
     case DataType::kInt8: return Storage::kInt8;
-    case DataType::kUInt8: return Storage::kUInt8;
+    case DataType::kUInt8:
+    case DataType::kFloat8E4M3FN:
+    case DataType::kFloat8E4M3FNUZ:
+    case DataType::kFloat8E5M2:
+    case DataType::kFloat8E5M2FNUZ:
+    case DataType::kFloat8E8M0: return Storage::kUInt8;
+    case DataType::kInt4:
+    case DataType::kInt2:
+    case DataType::kUInt4:
+    case DataType::kUInt2:
+    case DataType::kFloat4E2M1: return Storage::kInt64;
     case DataType::kInt16: return Storage::kInt16;
     case DataType::kUInt16: return Storage::kUInt16;
     case DataType::kInt32: return Storage::kInt32;
@@ -133,6 +144,7 @@ std::vector<Array> to_arrays(std::span<const Tensor> tensors) {
 Array Array::from(const Tensor& tensor) {
   const Storage storage = native_storage(tensor.dtype());
   const std::byte* bytes = tensor.bytes().data();
+  if (value_bits(tensor.dtype()) < 8) return Array::integers(tensor.dtype(), tensor.dims(), tensor.integers());
   const bool eight_bytes = storage == Storage::kDouble || storage == Storage::kInt64;
   if (!bytes || (eight_bytes && reinterpret_cast<uintptr_t>(bytes) % alignof(double) != 0)) {
     // Working storage is read through double and int64 pointers, which a file's offsets need not suit.
@@ -182,6 +194,7 @@ int64_t Array::integer(int64_t i) const {
 double Array::as_double(int64_t i) const {
   if (is_float(dtype_)) return real(i);
   const int64_t value = integer(i);
+  if (is_minifloat(dtype_)) return decode_minifloat(dtype_, static_cast<int>(value));
   return dtype_ == DataType::kUInt64 ? static_cast<double>(static_cast<uint64_t>(value)) : static_cast<double>(value);
 }
 
@@ -205,7 +218,7 @@ Tensor to_tensor(const Array& array) {
   const DataType dtype = array.dtype();
   const int width = bit_width(dtype) / 8;
   const int64_t count = array.count();
-  const auto size = static_cast<size_t>(packed_bytes(dtype, count));
+  const auto size = static_cast<size_t>(byte_size(dtype, count));
   const bool working = array.storage() == Storage::kDouble || array.storage() == Storage::kInt64;
   if (!working || dtype == DataType::kFloat64 || dtype == DataType::kInt64 || dtype == DataType::kUInt64)
     return Tensor(dtype, array.dims(), {static_cast<const std::byte*>(array.data()), size}, array.data_);

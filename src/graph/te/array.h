@@ -65,7 +65,7 @@ class Array {
   /// Element i of an array of any storage: of a float type; of an integer or bool type.
   double real(int64_t i) const;
   int64_t integer(int64_t i) const;
-  /// Either, as a double (uint64 as unsigned).
+  /// Either, as a double (uint64 as unsigned, a minifloat's value).
   double as_double(int64_t i) const;
 
   /// The same elements under other dims of the same count.

@@ -50,9 +50,9 @@ Range trunc_remainder(const Range& a, const Range& b) {
 
 Range range_of_type(DataType dtype) {
   if (dtype == DataType::kBool) return {0, 1};
-  const int bits = bit_width(dtype);
-  if (!is_int(dtype) || bits == 64) return {};
-  if (is_unsigned_int(dtype)) return {0, (int64_t{1} << bits) - 1};
+  const int bits = value_bits(dtype);
+  if (!is_computable(dtype) || is_float(dtype) || bits == 64) return {};
+  if (!is_signed_int(dtype)) return {0, (int64_t{1} << bits) - 1};
   return {-(int64_t{1} << (bits - 1)), (int64_t{1} << (bits - 1)) - 1};
 }
 

@@ -34,25 +34,28 @@ FloatBits float_bits(DataType type) {
 
 }  // namespace
 
-int bit_width(DataType type) { return kFacts[static_cast<size_t>(type)].bits; }
+int value_bits(DataType type) { return kFacts[static_cast<size_t>(type)].bits; }
+int bit_width(DataType type) { return (value_bits(type) + 7) / 8 * 8; }
 
+int64_t byte_size(DataType type, int64_t count) { return count * (bit_width(type) / 8); }
 int64_t packed_bytes(DataType type, int64_t count) {
-  const int64_t bits = bit_width(type);
-  return bits >= 8 ? count * (bits / 8) : (count * bits + 7) / 8;
+  const int64_t bits = value_bits(type);
+  return bits >= 8 ? byte_size(type, count) : (count * bits + 7) / 8;
 }
 
 bool is_exact_cast(DataType from, DataType to) {
   if (!is_computable(from) || !is_computable(to)) return false;
-  if (from == to || from == DataType::kBool) return true;
-  if (to == DataType::kBool) return false;
+  if (from == to) return true;
+  if (is_minifloat(from) || is_minifloat(to) || to == DataType::kBool) return false;
+  if (from == DataType::kBool) return true;
   if (is_float(from)) {
     const FloatBits a = float_bits(from), b = float_bits(to);
     return is_float(to) && a.mantissa <= b.mantissa && a.exponent <= b.exponent;
   }
-  const int bits = bit_width(from) - is_signed_int(from);
+  const int bits = value_bits(from) - is_signed_int(from);
   if (is_float(to)) return bits <= float_bits(to).mantissa && bits < (1 << (float_bits(to).exponent - 1));
-  if (is_unsigned_int(to)) return is_unsigned_int(from) && bits <= bit_width(to);
-  return bits <= bit_width(to) - 1;
+  if (is_unsigned_int(to)) return is_unsigned_int(from) && bits <= value_bits(to);
+  return bits <= value_bits(to) - 1;
 }
 
 std::string_view name(DataType type) { return kFacts[static_cast<size_t>(type)].name; }

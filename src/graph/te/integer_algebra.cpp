@@ -16,7 +16,7 @@ int64_t power(DataType dtype, __int128 base, __int128 exponent) {
 }
 
 int64_t shift(BinaryOp op, DataType dtype, __int128 value, __int128 count) {
-  const bool all_out = count < 0 || count >= bit_width(dtype);
+  const bool all_out = count < 0 || count >= value_bits(dtype);
   if (op == BinaryOp::kShiftRight)
     return wrap(dtype, all_out ? (value < 0 ? -1 : 0) : value >> static_cast<int>(count));
   return wrap(dtype,
@@ -27,9 +27,9 @@ int64_t shift(BinaryOp op, DataType dtype, __int128 value, __int128 count) {
 
 int64_t wrap(DataType dtype, __int128 value) {
   if (dtype == DataType::kBool) return value != 0;
-  const int unused = 64 - bit_width(dtype);
+  const int unused = 64 - value_bits(dtype);
   const uint64_t top = static_cast<uint64_t>(value) << unused;
-  return is_unsigned_int(dtype) ? static_cast<int64_t>(top >> unused) : static_cast<int64_t>(top) >> unused;
+  return is_signed_int(dtype) ? static_cast<int64_t>(top) >> unused : static_cast<int64_t>(top >> unused);
 }
 
 __int128 unwrap(DataType dtype, int64_t value) {

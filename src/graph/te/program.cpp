@@ -14,8 +14,8 @@ Expr right(int k, DataType dtype) { return operand(VarKind::kRight, k, dtype); }
 Expr extreme(DataType dtype, bool least) {
   if (is_float(dtype)) return literal(Number::infinity(least), dtype);
   if (dtype == DataType::kBool) return truth(!least);
-  const int bits = bit_width(dtype);
-  if (is_unsigned_int(dtype))
+  const int bits = value_bits(dtype);
+  if (!is_signed_int(dtype))
     return literal(least ? Number(0) : Number::from_unsigned(std::numeric_limits<uint64_t>::max() >> (64 - bits)),
                    dtype);
   const int64_t low = std::numeric_limits<int64_t>::min() >> (64 - bits);

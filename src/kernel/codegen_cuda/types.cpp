@@ -23,12 +23,28 @@ std::string real(T value, std::string_view suffix, std::string_view infinity) {
   return value < 0 || text.front() == '-' ? "(" + text + ")" : text;
 }
 
+/// The low bits of a byte as an element of a type that has less.
+std::string of_low_bits(DataType dtype, std::string value) {
+  const int unused = bit_width(dtype) - value_bits(dtype);
+  return unused == 0 ? value : fmt::format("{0}({0}({1} << {2}) >> {2})", register_type(dtype), value, unused);
+}
+
 }  // namespace
 
 std::string_view register_type(DataType dtype) {
   switch (dtype) {
     case DataType::kBool: return "bool";
+    case DataType::kInt4:
+    case DataType::kInt2:
     case DataType::kInt8: return "i8";
+    case DataType::kUInt4:
+    case DataType::kUInt2:
+    case DataType::kFloat4E2M1:
+    case DataType::kFloat8E4M3FN:
+    case DataType::kFloat8E4M3FNUZ:
+    case DataType::kFloat8E5M2:
+    case DataType::kFloat8E5M2FNUZ:
+    case DataType::kFloat8E8M0:
     case DataType::kUInt8: return "u8";
     case DataType::kInt16: return "i16";
     case DataType::kUInt16: return "u16";
@@ -51,7 +67,8 @@ std::string_view memory_type(DataType dtype) {
 
 std::string from_memory(DataType dtype, std::string stored) {
   if (dtype == DataType::kBool) return fmt::format("({} != 0)", stored);
-  return is_narrow(dtype) ? fmt::format("op::from_{}({})", short_name(dtype), stored) : stored;
+  return is_narrow(dtype) ? fmt::format("op::from_{}({})", short_name(dtype), stored)
+                          : of_low_bits(dtype, std::move(stored));
 }
 
 std::string to_memory(DataType dtype, std::string value, bool is_chosen) {
@@ -97,8 +114,10 @@ std::string converted(DataType from, DataType to, std::string value, bool is_rou
     const std::string_view real = is_exact ? "" : bit_width(from) <= 16 ? "float" : "double";
     return fmt::format("op::round_{}({}({}))", short_name(to), real, value);
   }
-  if (is_float(from) && is_int(to)) return fmt::format("op::truncated<{}>({})", register_type(to), value);
-  return fmt::format("{}({})", register_type(to), value);
+  const bool is_truncated = is_float(from) && !is_float(to);
+  const std::string result = is_truncated ? fmt::format("op::truncated<{}>({})", register_type(to), value)
+                                          : fmt::format("{}({})", register_type(to), value);
+  return of_low_bits(to, result);
 }
 
 }  // namespace isomer::kernel::cuda

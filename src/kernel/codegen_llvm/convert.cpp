@@ -114,6 +114,15 @@ llvm::Value* truncated(Builder& build, llvm::Value* value, int bits, double low_
   return build.CreateSelect(inside, converted, integer(converted, outside));
 }
 
+/// The low bits of a byte as an element of a type that has less.
+llvm::Value* of_low_bits(Builder& build, DataType to, llvm::Value* value) {
+  const int unused = bit_width(to) - value_bits(to);
+  if (unused == 0) return value;
+  llvm::Value* const high = build.CreateShl(value, integer(value, unused));
+  return is_signed_int(to) ? build.CreateAShr(high, integer(value, unused))
+                           : build.CreateLShr(high, integer(value, unused));
+}
+
 llvm::Value* integer_of_real(const Site& site, DataType to, llvm::Value* value) {
   Builder& build = site.build;
   llvm::Type* const type = bits_like(build, value, bit_width(to));
@@ -121,7 +130,7 @@ llvm::Value* integer_of_real(const Site& site, DataType to, llvm::Value* value) 
   if (bit_width(to) < 32 || to == DataType::kInt32) {
     // The float below -2^31 is far off, so that its bound is as good as -2^31 - 1.
     const double low = is_double ? -0x1p31 - 1 : std::nextafter(-0x1p31f, -INFINITY);
-    return build.CreateTrunc(truncated(build, value, 32, low, 0x1p31, INT32_MIN), type);
+    return of_low_bits(build, to, build.CreateTrunc(truncated(build, value, 32, low, 0x1p31, INT32_MIN), type));
   }
   llvm::Value* const result = truncated(build, value, 64, -0x1p63, 0x1p63, INT64_MIN);
   if (to != DataType::kUInt64) return build.CreateTrunc(result, type);
@@ -147,7 +156,7 @@ llvm::Value* from_memory(const Site& site, DataType dtype, llvm::Value* stored) 
   Builder& build = site.build;
   if (dtype == DataType::kBool) return build.CreateICmpNE(stored, integer(stored, 0));
   if (dtype == DataType::kBFloat16) return float_of_brain(build, stored);
-  if (dtype != DataType::kFloat16) return stored;
+  if (dtype != DataType::kFloat16) return of_low_bits(build, dtype, stored);
   if (!site.target.has("f16c")) return float_of_half(build, stored);
   llvm::Value* const half = build.CreateBitCast(stored, widened(build.getHalfTy(), lanes_of(stored)));
   return build.CreateFPExt(half, float_like(build, stored));
@@ -174,7 +183,8 @@ llvm::Value* converted(const Site& site, DataType from, DataType to, llvm::Value
   }
   if (is_float(to)) return real_of_integer(site, from, to, value);
   if (to == DataType::kBool) return build.CreateICmpNE(value, integer(value, 0));
-  return build.CreateIntCast(value, bits_like(build, value, bit_width(to)), is_signed_int(from));
+  return of_low_bits(build, to,
+                     build.CreateIntCast(value, bits_like(build, value, bit_width(to)), is_signed_int(from)));
 }
 
 }  // namespace isomer::kernel::codegen

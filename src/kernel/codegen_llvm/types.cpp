@@ -13,7 +13,7 @@ llvm::Type* register_type(Builder& build, DataType dtype) {
   if (dtype == DataType::kBool) return build.getInt1Ty();
   if (dtype == DataType::kFloat64) return build.getDoubleTy();
   if (is_float(dtype)) return build.getFloatTy();
-  CHECK(is_int(dtype)) << name(dtype);
+  CHECK(is_computable(dtype)) << name(dtype);
   return build.getIntNTy(bit_width(dtype));
 }
 

@@ -14,7 +14,7 @@ namespace isomer::kernel::codegen {
 /// same code whatever Isomer was compiled by.
 using Builder = llvm::IRBuilder<>;
 
-/// float16 and bfloat16 are computed with as float, bool is one bit.
+/// float16 and bfloat16 are computed with as float, bool is one bit; elements of less than a byte have one.
 llvm::Type* register_type(Builder& build, DataType dtype);
 /// float16 and bfloat16 are 16 bits, bool is a byte that is 0 or not.
 llvm::Type* memory_type(Builder& build, DataType dtype);

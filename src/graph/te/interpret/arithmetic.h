@@ -99,7 +99,7 @@ struct IntegerType {
   bool is_signed = true;
   bool is_bool = false;
   explicit IntegerType(DataType dtype)
-      : bits(bit_width(dtype)), is_signed(is_signed_int(dtype)), is_bool(dtype == DataType::kBool) {}
+      : bits(value_bits(dtype)), is_signed(is_signed_int(dtype)), is_bool(dtype == DataType::kBool) {}
   bool is_unsigned64() const { return bits == 64 && !is_signed; }
   bool operator==(const IntegerType&) const = default;
 };

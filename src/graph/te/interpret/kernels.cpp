@@ -346,6 +346,16 @@ Run to_integer(DataType to) {
     case DataType::kInt16: return run_to_integer<DataType::kInt16>;
     case DataType::kInt32: return run_to_integer<DataType::kInt32>;
     case DataType::kInt64: return run_to_integer<DataType::kInt64>;
+    case DataType::kInt4: return run_to_integer<DataType::kInt4>;
+    case DataType::kInt2: return run_to_integer<DataType::kInt2>;
+    case DataType::kFloat4E2M1:
+    case DataType::kUInt4: return run_to_integer<DataType::kUInt4>;
+    case DataType::kUInt2: return run_to_integer<DataType::kUInt2>;
+    case DataType::kFloat8E4M3FN:
+    case DataType::kFloat8E4M3FNUZ:
+    case DataType::kFloat8E5M2:
+    case DataType::kFloat8E5M2FNUZ:
+    case DataType::kFloat8E8M0:
     case DataType::kUInt8: return run_to_integer<DataType::kUInt8>;
     case DataType::kUInt16: return run_to_integer<DataType::kUInt16>;
     case DataType::kUInt32: return run_to_integer<DataType::kUInt32>;
@@ -376,6 +386,16 @@ Run wrap(DataType to) {
     case DataType::kInt8: return run_wrap<8, true>;
     case DataType::kInt16: return run_wrap<16, true>;
     case DataType::kInt32: return run_wrap<32, true>;
+    case DataType::kInt4: return run_wrap<4, true>;
+    case DataType::kInt2: return run_wrap<2, true>;
+    case DataType::kFloat4E2M1:
+    case DataType::kUInt4: return run_wrap<4, false>;
+    case DataType::kUInt2: return run_wrap<2, false>;
+    case DataType::kFloat8E4M3FN:
+    case DataType::kFloat8E4M3FNUZ:
+    case DataType::kFloat8E5M2:
+    case DataType::kFloat8E5M2FNUZ:
+    case DataType::kFloat8E8M0:
     case DataType::kUInt8: return run_wrap<8, false>;
     case DataType::kUInt16: return run_wrap<16, false>;
     case DataType::kUInt32: return run_wrap<32, false>;

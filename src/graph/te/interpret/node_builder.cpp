@@ -342,7 +342,7 @@ int NodeBuilder::retyped(DataType dtype, int a) {
   const IntegerType type(dtype);
   if (const auto value = constant(a)) return integer(wrap(*value, type), dtype);
   // What is left to wrap to a narrower type is undone by wrapping to a wider one.
-  if (type.bits > bit_width(node(a).dtype)) a = wrapped(a);
+  if (type.bits > value_bits(node(a).dtype)) a = wrapped(a);
   const bool fits = !node(a).unwrapped && (type.bits == 64 || node(a).range.within(Range::of(type)));
   if (fits && node(a).kind == Node::Kind::kRetype) a = node(a).a;
   if (node(a).dtype == dtype) return a;
