@@ -1,7 +1,6 @@
 #include "graph/ops/minifloat_casts.h"
 
 #include <cmath>
-#include <limits>
 
 #include "graph/minifloat.h"
 
@@ -17,7 +16,7 @@ Number power_of_two(int exponent) { return Number(std::ldexp(1.0, exponent)); }
 Expr code_of(int value) { return te::literal(Number(value), DataType::kInt32); }
 Expr bits_of(Expr code, int mask) { return te::binary(BinaryOp::kAnd, std::move(code), code_of(mask)); }
 
-/// The same powers of two, a factor for each bit of the exponent.
+/// A power of two by its exponent's code: a factor for each bit.
 Expr decoded_exponent(const Expr& code, const Minifloat& format) {
   Expr value = te::literal(power_of_two(-format.bias), DataType::kFloat64);
   for (int bit = 0; bit < format.exponent_bits; ++bit)
@@ -26,58 +25,49 @@ Expr decoded_exponent(const Expr& code, const Minifloat& format) {
   return te::cast(DataType::kFloat32, value);
 }
 
-/// x = y * 2^k with y in [1, 2) and k at most `most`, of x in [1, 2^(most + 1)); less than 1 is y itself.
-std::pair<Expr, Expr> normalized(Expr x, int most) {
-  Expr shift = code_of(0);
-  for (int step = (most + 1) / 2; step > 0; step /= 2) {
-    const Expr is_large = te::literal(power_of_two(step), x.dtype()) <= x;
-    x = te::select(is_large, x * power_of_two(-step), x);
-    shift = te::select(is_large, shift + step, shift);
+/// The magnitude is rounded to this code's number or a greater one. Between numbers the middle goes to the even code;
+/// beyond the largest one, where the next one would be.
+Expr reaches(const Expr& magnitude, int code, DataType dtype, const Minifloat& format, MinifloatRounding::Mode mode) {
+  if (!format.is_signed) {
+    const double power = std::ldexp(1.0, code - format.bias);
+    switch (mode) {
+      case MinifloatRounding::Mode::kUp: return te::literal(Number(power / 2), magnitude.dtype()) < magnitude;
+      case MinifloatRounding::Mode::kDown: return te::literal(Number(power), magnitude.dtype()) <= magnitude;
+      case MinifloatRounding::Mode::kNearest: return te::literal(Number(0.75 * power), magnitude.dtype()) <= magnitude;
+    }
   }
-  return {std::move(x), std::move(shift)};
+  const double below = decode_minifloat(dtype, code - 1);
+  const double step = code > format.largest ? below - decode_minifloat(dtype, code - 2) : 0;
+  const double middle = step > 0 ? below + step / 2 : (below + decode_minifloat(dtype, code)) / 2;
+  const Expr limit = te::literal(Number(middle), magnitude.dtype());
+  return code % 2 == 0 ? limit <= magnitude : limit < magnitude;
 }
 
-/// Code of a magnitude of float64, in int32.
-Expr encoded_magnitude(const Expr& magnitude, const Minifloat& format, const MinifloatRounding& rounding) {
-  const int most = (1 << format.exponent_bits) - 1;
-  const Expr scaled = te::min(magnitude * power_of_two(format.bias - 1), power_of_two(most));
-  const auto [y, shift] = normalized(scaled, most);
-  const Expr places = te::cast(DataType::kInt32, te::unary(UnaryOp::kRound, y * power_of_two(format.mantissa_bits)));
-  const Expr code = places + shift * (1 << format.mantissa_bits);
-  // float4e2m1 has nothing beyond its largest number.
+/// Codes of magnitudes count the numbers that are reached.
+Expr encoded_magnitude(const Expr& magnitude, DataType dtype, const MinifloatRounding& rounding) {
+  const Minifloat format = minifloat_of(dtype);
+  // What follows the largest number stands for all beyond; float4e2m1 has nothing there.
   const bool saturates = rounding.saturates || format.nan < 0;
-  const int beyond = saturates ? format.largest : format.has_infinity ? format.largest + 1 : format.nan;
-  return te::select(code_of(format.largest) < code, code_of(beyond), code);
-}
-
-/// The same of powers of two.
-Expr encoded_exponent(const Expr& magnitude, const Minifloat& format, const MinifloatRounding& rounding) {
-  const int most = (1 << format.exponent_bits) - 1;
-  const Expr scaled = magnitude * power_of_two(format.bias);
-  const auto [y, shift] = normalized(te::min(scaled, power_of_two(most)), most);
-  Expr code = shift;
-  if (rounding.mode == MinifloatRounding::Mode::kUp) code = te::select(1 < y, shift + 1, shift);
-  if (rounding.mode == MinifloatRounding::Mode::kNearest) code = te::select(Number(1.5) <= y, shift + 1, shift);
-  code = te::select(code_of(format.largest) < code, code_of(rounding.saturates ? format.largest : format.nan), code);
-  return te::select(scaled < 1, code_of(rounding.saturates ? 0 : format.nan), code);
+  Expr code = code_of(0);
+  for (int k = 1; k <= format.largest + (saturates ? 0 : 1); ++k)
+    code = code + te::cast(DataType::kInt32, reaches(magnitude, k, dtype, format, rounding.mode));
+  if (format.is_signed || saturates) return code;
+  return te::select(magnitude < power_of_two(-format.bias), code_of(format.nan), code);
 }
 
 Expr is_negative(const Expr& x) { return x < 0 || (te::equal(x, 0) && 1 / x < 0); }
 
-Expr encoded(const Expr& number, DataType to, const MinifloatRounding& rounding) {
+Expr encoded(Expr number, DataType to, const MinifloatRounding& rounding) {
   const Minifloat format = minifloat_of(to);
-  const Expr x = te::cast(DataType::kFloat64, number), magnitude = te::abs(x);
-  Expr code;
-  if (format.is_signed) {
-    code = encoded_magnitude(magnitude, format, rounding);
-    const Expr negative = code + format.sign();
-    if (format.has_negative_zero)
-      code = te::select(is_negative(x), negative, code);
-    else
-      code = te::select(x < 0 && 0 < code && code < format.nan, negative, code);
-  } else {
-    code = encoded_exponent(magnitude, format, rounding);
-  }
+  // All limits are numbers of float32, and of float64 where integers or doubles are to be compared with them.
+  const bool is_short = is_float(number.dtype()) && number.dtype() != DataType::kFloat64;
+  const bool is_wide = !is_short || !format.is_signed;
+  const Expr x = te::cast(is_wide ? DataType::kFloat64 : DataType::kFloat32, std::move(number));
+  Expr code = encoded_magnitude(te::abs(x), to, rounding);
+  if (format.is_signed && format.has_negative_zero)
+    code = code + te::select(is_negative(x), code_of(format.sign()), code_of(0));
+  else if (format.is_signed)  // neither zero nor NaN has a sign
+    code = code + te::select(x < 0 && 0 < code && code < format.nan, code_of(format.sign()), code_of(0));
   if (format.nan >= 0) code = te::select(te::unary(UnaryOp::kIsNan, x), code_of(format.nan), code);
   return te::cast(to, code);
 }
@@ -108,7 +98,7 @@ Expr decoded(Expr stored) {
 Expr cast_number(DataType to, Expr x, const MinifloatRounding& rounding) {
   if (x.dtype() == to) return x;
   if (is_minifloat(x.dtype())) x = decoded(std::move(x));
-  return is_minifloat(to) ? encoded(x, to, rounding) : te::cast(to, std::move(x));
+  return is_minifloat(to) ? encoded(std::move(x), to, rounding) : te::cast(to, std::move(x));
 }
 
 }  // namespace isomer::ops

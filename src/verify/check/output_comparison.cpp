@@ -239,7 +239,7 @@ double OutputComparison::jump_of_others() const {
     if (judged == Verdict::kSetAside && std::isfinite(furthest)) jumps.push_back(furthest);
   }
   const auto few = static_cast<size_t>(kFewOthers * static_cast<double>(jumps.size()));
-  if (movements_ < kLeastForOthers || unexplained > few) return 0;
+  if (jumps.empty() || movements_ < kLeastForOthers || unexplained > few) return 0;
   std::nth_element(jumps.begin(), jumps.begin() + static_cast<std::ptrdiff_t>(jumps.size() / 2), jumps.end());
   return kSameJump * jumps[jumps.size() / 2];
 }

@@ -49,7 +49,7 @@ inline constexpr double kNarrow = 1, kWide = 16;
 /// Movements before anything is judged by them, however late it is: of both kinds, both ways.
 inline constexpr int kLeastMovements = 4;
 /// The same where sums are rounded term by term, and values are moved as far as that may be, too.
-inline constexpr int kLeastWithSums = 8;
+inline constexpr int kLeastWithSums = 16;
 
 /// For those who want to know beforehand, with few movements, that a check on other inputs will pass, too.
 struct Strictness {
