@@ -57,6 +57,7 @@ Graph graph_of(const Instance& instance, const DimOf& dim) {
   Node node;
   node.op = instance.op;
   node.op_type = instance.op->name;
+  if (instance.op->domain != kOwnDomain) node.domain = instance.op->domain;
   node.name = "node";
   node.attributes = instance.attributes;
   for (size_t i = 0; i < instance.inputs.size(); ++i) {

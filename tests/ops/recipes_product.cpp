@@ -52,6 +52,75 @@ void qlinear_matmul(Maker& m) {
   m.add({}, 0, 5);
 }
 
+/// A quantized tensor, its scale and its zero point, which may be omitted.
+void add_quantized(Maker& m, const Dims& dims) {
+  m.add(dims);
+  m.add({}, 0.2, 0.7);
+  m.flip() ? m.add({}, 0, 5) : m.omit();
+}
+
+void add_scale(Maker& m) {
+  m.add({}, 0.3, 0.9);
+  m.flip() ? m.add({}, 0, 5) : m.omit();
+}
+
+void qlinear_pair(Maker& m) {
+  const Dims shape = m.dims(0, 3, 1);
+  add_quantized(m, shape);
+  add_quantized(m, broadcastable(m, shape));
+  add_scale(m);
+}
+
+void qlinear_single(Maker& m) {
+  add_quantized(m, m.dims(0, 3));
+  add_scale(m);
+  if (m.instance.op->name == "QLinearLeakyRelu") m.maybe("alpha", 0.2f);
+}
+
+void qlinear_mean(Maker& m) {
+  m.add(m.dims(3, 4, 1));
+  m.add({}, 0.2, 0.7);
+  m.add({}, 0, 5);
+  m.add({}, 0.3, 0.9);
+  m.add({}, 0, 5);
+  m.maybe("channels_last", m.pick(0, 1));
+}
+
+void qlinear_concat(Maker& m) {
+  Dims shape = m.dims(1, 3, 1);
+  const auto rank = static_cast<int64_t>(shape.size());
+  const int64_t axis = m.pick(-rank, rank - 1);
+  m.set("axis", axis);
+  m.add({}, 0.3, 0.9);
+  m.add({}, 0, 5);
+  const DataType dtype = m.type_of("T8");
+  for (int64_t count = m.pick(1, 3); count > 0; --count) {
+    shape[axis < 0 ? axis + rank : axis] = m.pick(1, 3);
+    m.give(m.values(dtype, shape, -9, 9));
+    m.give(m.values(DataType::kFloat32, {}, 0.2, 0.7));
+    m.give(m.values(dtype, {}, 0, 5));
+  }
+}
+
+void qgemm(Maker& m) {
+  const int64_t rows = m.pick(1, 3), inner = m.pick(1, 3), columns = m.pick(1, 3);
+  const bool trans_a = m.flip(), trans_b = m.flip();
+  m.maybe("alpha", 0.5f);
+  if (trans_a) m.set("transA", int64_t{1});
+  if (trans_b) m.set("transB", int64_t{1});
+  m.add(trans_a ? Dims{inner, rows} : Dims{rows, inner});
+  m.add({}, 0.2, 0.7);
+  m.add({}, 0, 5);
+  m.add(trans_b ? Dims{columns, inner} : Dims{inner, columns});
+  const Dims of_columns = m.flip() ? Dims{columns} : Dims{};
+  m.add(of_columns, 0.2, 0.7);
+  m.add(of_columns, 0, 5);
+  m.flip() ? m.add(broadcastable(m, {rows, columns})) : m.omit();
+  if (!m.flip()) return;
+  m.add({}, 0.3, 0.9);
+  m.add({}, 0, 5);
+}
+
 void gemm(Maker& m) {
   const int64_t rows = m.pick(0, 3), inner = m.pick(0, 3), columns = m.pick(1, 3);
   const bool trans_a = m.flip(), trans_b = m.flip(), whole = !is_float(m.type(0));
@@ -173,6 +242,11 @@ void add_product_recipes(Recipes& recipes) {
   recipes["MatMulInteger"] = matmul_integer;
   recipes["QLinearMatMul"] = qlinear_matmul;
   recipes["Gemm"] = gemm;
+  for (const std::string_view name : {"QLinearAdd", "QLinearMul"}) recipes[name] = qlinear_pair;
+  for (const std::string_view name : {"QLinearSigmoid", "QLinearLeakyRelu"}) recipes[name] = qlinear_single;
+  recipes["QLinearGlobalAveragePool"] = qlinear_mean;
+  recipes["QLinearConcat"] = qlinear_concat;
+  recipes["QGemm"] = qgemm;
   recipes["Einsum"] = einsum;
   for (const std::string_view name : {"LSTM", "GRU", "RNN"}) recipes[name] = recurrent;
 }

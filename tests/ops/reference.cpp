@@ -27,6 +27,13 @@ int exponent_code(double value, bool saturates, const std::string& round_mode) {
 
 }  // namespace
 
+double broadcast_element(const Plain& x, const Dims& out_index) {
+  Dims index(x.dims.size());
+  for (size_t k = 0; k < index.size(); ++k)
+    index[k] = x.dims[k] == 1 ? 0 : out_index[out_index.size() - index.size() + k];
+  return x.at(index);
+}
+
 double as_minifloat(DataType dtype, double value, bool saturates, const std::string& round_mode) {
   if (std::isnan(value)) return value;
   if (dtype == DataType::kFloat8E8M0) return decode_minifloat(dtype, exponent_code(value, saturates, round_mode));

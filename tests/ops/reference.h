@@ -67,6 +67,9 @@ void add_product_references(References& references);
 void add_recurrent_references(References& references);
 void add_attention_references(References& references);
 
+/// The element of `x` that broadcasts to a place of an output.
+double broadcast_element(const Plain& x, const Dims& at);
+
 /// The nearest number of the type, of two the one with an even code; powers of two as `round_mode` says.
 double as_minifloat(DataType dtype, double value, bool saturates, const std::string& round_mode);
 

@@ -24,13 +24,6 @@ Reference unary_with(double (*f)(double, const Call&)) {
   };
 }
 
-double broadcast_element(const Plain& x, const Dims& out_index) {
-  Dims index(x.dims.size());
-  for (size_t k = 0; k < index.size(); ++k)
-    index[k] = x.dims[k] == 1 ? 0 : out_index[out_index.size() - index.size() + k];
-  return x.at(index);
-}
-
 Dims broadcast_dims(const Call& call) {
   Dims out;
   for (size_t i = 0; i < call.inputs(); ++i) {

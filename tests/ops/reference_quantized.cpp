@@ -76,6 +76,91 @@ Plain requantized(const Call& call, Plain y, size_t scale, size_t zero) {
   return y;
 }
 
+/// The numbers of a tensor that has its scale and its zero point behind it.
+Plain numbers(const Call& call, size_t i) { return real_operand(call, i, static_cast<int64_t>(i) + 1, i + 2, 0); }
+
+/// Numbers as elements of a type, by a scale and the zero point behind it.
+Plain quantized(const Call& call, Plain y, size_t scale, DataType dtype) {
+  for (double& value : y.values)
+    value =
+        saturated(std::nearbyint(value / call.input(scale).values[0]) + parameter(call, scale + 1, 0, {}, 0), dtype);
+  return y;
+}
+
+template <class Operation>
+Reference quantized_pair(const Operation& operation) {
+  return [operation](const Call& call) {
+    const Plain a = numbers(call, 0), b = numbers(call, 3);
+    Dims dims = a.dims;  // the second one broadcasts to it
+    Plain y(dims);
+    for (int64_t i = 0; i < y.count(); ++i) y.values[i] = operation(a.values[i], broadcast_element(b, y.index(i)));
+    return std::vector{quantized(call, y, 6, call.instance.inputs[0].tensor.dtype())};
+  };
+}
+
+template <class Operation>
+Reference quantized_single(const Operation& operation) {
+  return [operation](const Call& call) {
+    Plain y = numbers(call, 0);
+    for (double& value : y.values) value = operation(call, value);
+    return std::vector{quantized(call, y, 3, call.instance.inputs[0].tensor.dtype())};
+  };
+}
+
+std::vector<Plain> quantized_mean(const Call& call) {
+  const Plain x = numbers(call, 0);
+  const int64_t channels = call.integer("channels_last", 0) != 0 ? x.rank() - 1 : 1;
+  Dims dims(x.rank(), 1);
+  dims[0] = x.dims[0];
+  dims[channels] = x.dims[channels];
+  Plain y(dims);
+  for (int64_t i = 0; i < x.count(); ++i) {
+    Dims at(x.rank(), 0);
+    at[0] = x.index(i)[0];
+    at[channels] = x.index(i)[channels];
+    y.values[y.offset(at)] += x.values[i] * static_cast<double>(y.count()) / static_cast<double>(x.count());
+  }
+  return {quantized(call, y, 3, call.instance.inputs[0].tensor.dtype())};
+}
+
+std::vector<Plain> quantized_concat(const Call& call) {
+  const int64_t rank = call.input(2).rank(), given = call.integer("axis", 0), axis = given < 0 ? given + rank : given;
+  Dims dims = call.input(2).dims;
+  for (size_t i = 5; i < call.instance.inputs.size(); i += 3) dims[axis] += call.input(i).dims[axis];
+  Plain y(dims);
+  int64_t begin = 0;
+  for (size_t i = 2; i < call.instance.inputs.size(); i += 3) {
+    const Plain piece = quantized(call, numbers(call, i), 0, call.instance.inputs[1].tensor.dtype());
+    for (int64_t k = 0; k < piece.count(); ++k) {
+      Dims at = piece.index(k);
+      at[axis] += begin;
+      y.values[y.offset(at)] = piece.values[k];
+    }
+    begin += piece.dims[axis];
+  }
+  return {y};
+}
+
+std::vector<Plain> quantized_gemm(const Call& call) {
+  const auto operand = [&](size_t i, const char* flag, int64_t axis) {
+    const bool is_transposed = call.integer(flag, 0) != 0;
+    const Plain x = call.input(i);
+    Plain y(is_transposed ? Dims{x.dims[1], x.dims[0]} : x.dims);
+    for (int64_t k = 0; k < y.count(); ++k) {
+      const Dims at = y.index(k);
+      y.values[k] = x.values[x.offset(is_transposed ? Dims{at[1], at[0]} : at)] - parameter(call, i + 2, 0, at, axis);
+    }
+    return y;
+  };
+  Plain y = multiplied(operand(0, "transA", 0), operand(3, "transB", 1));
+  for (int64_t k = 0; k < y.count(); ++k) {
+    const Dims at = y.index(k);
+    if (call.has(6)) y.values[k] += broadcast_element(call.input(6), at);
+    y.values[k] *= call.real("alpha", 1) * call.input(1).values[0] * parameter(call, 4, 1, at, 1);
+  }
+  return {call.has(7) ? quantized(call, y, 7, call.instance.inputs[8].tensor.dtype()) : y};
+}
+
 }  // namespace
 
 void add_quantized_references(References& references) {
@@ -88,6 +173,14 @@ void add_quantized_references(References& references) {
   references["ConvInteger"] = [](const Call& call) {
     return std::vector{convolved(call, real_operand(call, 0, -1, 2, 0), real_operand(call, 1, -1, 3, 0))};
   };
+  references["QLinearAdd"] = quantized_pair([](double a, double b) { return a + b; });
+  references["QLinearMul"] = quantized_pair([](double a, double b) { return a * b; });
+  references["QLinearSigmoid"] = quantized_single([](const Call&, double x) { return 1 / (1 + std::exp(-x)); });
+  references["QLinearLeakyRelu"] =
+      quantized_single([](const Call& call, double x) { return x < 0 ? call.real("alpha", 0.01) * x : x; });
+  references["QLinearGlobalAveragePool"] = quantized_mean;
+  references["QLinearConcat"] = quantized_concat;
+  references["QGemm"] = quantized_gemm;
   references["QLinearMatMul"] = [](const Call& call) {
     const Plain y =
         multiplied(real_operand(call, 0, 1, 2, rows_axis(call, 0)), real_operand(call, 3, 4, 5, columns_axis(call, 3)));

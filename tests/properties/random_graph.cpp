@@ -111,6 +111,7 @@ class Builder {
     Node node;
     node.op = instance.op;
     node.op_type = instance.op->name;
+    node.domain = instance.op->domain;
     if (random_.chance(0.7)) node.name = fmt::format("{}_{}", node.op_type, counter_++);
     node.attributes = instance.attributes;
     for (const Instance::Input& input : instance.inputs) {

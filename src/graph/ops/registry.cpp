@@ -48,6 +48,7 @@ struct Registry {
                                 ops::attention,
                                 ops::loss,
                                 ops::quantization,
+                                ops::quantized_contrib,
                                 ops::selection,
                                 ops::control_flow})
       for (OpDef& row : family()) rows.push_back(std::move(row));
