@@ -217,6 +217,34 @@ graph g(x: float32[4096]) -> (y: float32[1]) {
   EXPECT_FALSE(found_of(20.1, 21).passed());
 }
 
+/// Sines of large angles are noise, as what is behind many quantized layers: few movements are enough to tell.
+TEST(Equivalence, WhatIsNoiseIsSetAsideHoweverFewMovementsAreMade) {
+  constexpr int kElements = 500;
+  const Graph graph = *parse_graph(R"(opset 17
+graph g(x: float32[500]) -> (y: float32[500]) {
+  many: float32[] = {12345678.1}
+  angle = Mul(x, many)
+  y = Sin(angle)
+})");
+  std::vector<double> x, other, large;
+  for (int k = 0; k < kElements; ++k) {
+    x.push_back(static_cast<float>(1 + 0.37 * std::sin(k)));
+    other.push_back(std::sin(1.7 * k));
+    large.push_back(20 * other.back());
+  }
+  const std::vector<te::Array> inputs = {te::Array::reals(DataType::kFloat32, {kElements}, x)};
+  const auto judged = [&](const std::vector<double>& found) {
+    const RunModel model = giving(DataType::kFloat32, found);
+    return *compare_with(graph, model, [&](int) -> Result<std::vector<te::Array>> { return inputs; }, 1,
+                         {.until = Clock::now()});
+  };
+  const Equivalence noise = judged(other);
+  EXPECT_TRUE(noise.passed()) << noise.difference->text();
+  EXPECT_EQ(noise.movements, kLeastMovements);
+  EXPECT_GT(noise.set_aside(), kElements / 2);
+  EXPECT_FALSE(judged(large).passed());
+}
+
 TEST(Equivalence, WhoIsStrictAsksForRoomBelowTheBound) {
   const double unit = unit_roundoff(DataType::kFloat32);
   const auto pair = [](double first) {

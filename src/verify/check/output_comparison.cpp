@@ -28,8 +28,12 @@ constexpr double kOtherJumps = 8;
 /// Where that share of an output differs by so many times more than any of the least movements took it, more of them
 /// are no use.
 constexpr double kManyHopeless = 0.01, kHopeless = 64;
-/// Where rounding decides many elements, as all behind the first layer of a quantized model, and no movement that was
-/// made took a few others, one in so many, and these differ by no more than what is usual of those: so does it them.
+/// Behind the first layer of a quantized model rounding decides all elements. Where so many of them together move no
+/// further by wide movements than by narrow ones, chance alone says how far one moved in the few that were made: their
+/// mean counts for all of them.
+constexpr size_t kManyTogether = 32;
+/// And where no movement took a few others, one in so many, and these differ by no more than what is usual of the rest,
+/// rounding decides them, too.
 constexpr double kFewOthers = 0.1, kSameJump = 2;
 constexpr int kLeastForOthers = 16;
 /// Movements of sums take a smooth function further than wide ones by what they are wider, and by less than that more.
@@ -232,12 +236,21 @@ bool OutputComparison::is_hopeless() const {
 double OutputComparison::jump_of_others() const {
   std::vector<double> jumps;
   size_t unexplained = 0;
+  double narrow = 0, wide = 0, all = 0;  // sums of squares
   for (const Suspect& suspect : suspects_) {
     const double furthest = std::max({suspect.narrow, suspect.wide, suspect.sums});
+    if (std::isfinite(furthest)) {
+      narrow += suspect.narrow * suspect.narrow;
+      wide += suspect.wide * suspect.wide;
+      all += furthest * furthest;
+    }
     const Verdict judged = verdict(suspect);
     unexplained += judged == Verdict::kDiffers;
     if (judged == Verdict::kSetAside && std::isfinite(furthest)) jumps.push_back(furthest);
   }
+  const bool is_noise = suspects_.size() >= kManyTogether && wide < kLeastGrowth * kLeastGrowth * narrow;
+  if (movements_ >= kLeastMovements && is_noise)
+    return kOtherJumps * std::sqrt(all / static_cast<double>(suspects_.size()));
   const auto few = static_cast<size_t>(kFewOthers * static_cast<double>(jumps.size()));
   if (jumps.empty() || movements_ < kLeastForOthers || unexplained > few) return 0;
   std::nth_element(jumps.begin(), jumps.begin() + static_cast<std::ptrdiff_t>(jumps.size() / 2), jumps.end());

@@ -102,7 +102,8 @@ class OutputComparison {
   double bound_of(const Suspect& suspect) const;
   Verdict verdict(const Suspect& suspect) const;
   bool jumps_as_sums(const Suspect& suspect) const;
-  /// How far an element may differ that no movement took, where they took nearly all the others that differ; else 0.
+  /// How far an element may differ that no movement took so far, where they took nearly all the others that differ, or
+  /// where all of them together are noise; else 0.
   double jump_of_others() const;
   void find_suspects(const te::Array* rounded);
   void judge();
