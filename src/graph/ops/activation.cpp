@@ -273,7 +273,7 @@ std::vector<OpDef> activation() {
        .since = 12,
        .inputs = {"X"},
        .outputs = {"Y"},
-       .types = {{"T", DataType::kFloat32}},
+       .types = {{"T", kFloats}},
        .attributes = {with_default("alpha", 1.0)},
        .infer = infer_celu,
        .compute = pointwise_with(celu)},
