@@ -100,7 +100,9 @@ Result<Bindings> bind_types(const OpContext& context) {
 /// Types by the row's type variables alone, for nodes behind inputs of unknown rank.
 std::vector<ValueType> types_without_shapes(const OpContext& context, const Bindings& bindings) {
   std::vector<ValueType> types(context.output_count());
-  for (int i = 0; i < context.output_count(); ++i) {
+  // Where an attribute says the type, the variable need not.
+  const bool is_said = context.has_attribute("output_dtype") && context.get_int("output_dtype") != 0;
+  for (int i = 0; i < context.output_count() && !is_said; ++i) {
     const std::string_view variable = formal(context.op().outputs, i)->type;
     const auto bound = bindings.find(variable);
     const DataType dtype = bound != bindings.end() ? bound->second : parse_data_type(variable);

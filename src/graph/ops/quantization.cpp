@@ -235,8 +235,8 @@ std::vector<OpDef> quantization() {
       {.name = "DequantizeLinear",
        .since = 23,
        .inputs = {"x:T1", "x_scale:T2", "x_zero_point?:T1"},
-       .outputs = {"y:T3"},
-       .types = {{"T1", kQuantized | DataType::kInt32}, {"T2", kScales}, {"T3", kReals}},
+       .outputs = {"y:T2"},  // or another float: output_dtype
+       .types = {{"T1", kQuantized | DataType::kInt32}, {"T2", kScales}},
        .attributes = {with_default("axis", 1), with_default("block_size", 0), with_default("output_dtype", 0)},
        .versions = {{21, nullptr, of_scale},
                     {19, nullptr, in_turn({of_scale, no_blocks})},
