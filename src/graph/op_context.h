@@ -2,6 +2,7 @@
 // inputs. The same view serves shape inference on symbolic graphs and the interpreter on concrete arrays.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <optional>
 #include <string>
@@ -40,6 +41,8 @@ class OpContext {
   // Inputs
   int input_count() const { return static_cast<int>(inputs_.size()); }
   bool has_input(int i) const { return i < input_count() && inputs_[i].present; }
+  /// Of the schema; all of a variadic one have its name.
+  std::string_view input_name(int i) const { return op_->inputs[std::min<size_t>(i, op_->inputs.size() - 1)].name; }
   const ValueType& type(int i) const;
   DataType dtype(int i) const { return type(i).dtype; }
   const Shape& shape(int i) const;

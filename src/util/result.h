@@ -54,10 +54,11 @@ class [[nodiscard]] Result {
   explicit operator bool() const { return ok(); }
   T& value() & { return std::get<0>(checked()); }
   const T& value() const& { return std::get<0>(checked()); }
-  T&& value() && { return std::get<0>(std::move(checked())); }
+  /// By value, and so is what `*` gives of a temporary: a loop over the elements of `*f()` keeps them alive.
+  T value() && { return std::get<0>(std::move(checked())); }
   T& operator*() & { return value(); }
   const T& operator*() const& { return value(); }
-  T&& operator*() && { return std::move(*this).value(); }
+  T operator*() && { return std::move(*this).value(); }
   T* operator->() { return &value(); }
   const T* operator->() const { return &value(); }
   const Error& error() const& { return std::get<1>(state_); }

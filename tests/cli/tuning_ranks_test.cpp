@@ -78,7 +78,8 @@ TEST_F(TuningRanks, WhereOneIsKilledTheRunEndsWithWhatIsRecorded) {
   EXPECT_NE(outcome.exit_code, 0) << "mpirun ends what is left";
   ASSERT_GE(told().size(), 3U);
   EXPECT_LT(told().back()["trials"], 1'000'000);
-  for (const json& task : told().back()["tasks"])
+  const json last = told().back();
+  for (const json& task : last["tasks"])
     EXPECT_FALSE(task["failed"].contains("crash")) << "what is ended with the run is no candidate's fault: " << task;
   const Outcome records = isomer({"records", "list", "--records", path("records")});
   EXPECT_EQ(records.exit_code, 0) << records.err;

@@ -101,8 +101,7 @@ Result<std::vector<ValueType>> infer_clip(const OpContext& context) {
   for (const int i : {1, 2})
     if (context.has_input(i))
       if (const Dim count = element_count(context.shape(i)); count.is_constant() && !count.is(1))
-        return context.invalid("{} with one element expected, {} found", context.op().inputs[i].name,
-                               text(context.shape(i)));
+        return context.invalid("{} with one element expected, {} found", context.input_name(i), text(context.shape(i)));
   return same_as_first(context);
 }
 

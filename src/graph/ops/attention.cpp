@@ -20,7 +20,7 @@ Result<Heads> heads_of(const OpContext& context, int i, std::string_view attribu
   const Shape& shape = context.shape(i);
   if (shape.size() == 4) return Heads{shape[0], shape[1], shape[2], shape[3]};
   if (shape.size() != 3)
-    return context.invalid("{} of rank 3 or 4 expected, {} found", context.op().inputs[i].name, text(shape));
+    return context.invalid("{} of rank 3 or 4 expected, {} found", context.input_name(i), text(shape));
   if (!context.has_attribute(attribute)) return context.invalid("{} expected, none found", attribute);
   const int64_t heads = context.get_int(attribute);
   if (heads < 1 || (shape[2].is_constant() && shape[2].value() % heads != 0))
@@ -371,7 +371,7 @@ Result<Linear> linear_of(const OpContext& context) {
     const Dim other = gate == kDecay ? result.k.heads * result.k.size : Dim(1);
     if (context.rank(gate) != 3 ||
         !(agreed(context.dim(gate, 2), result.k.heads) || agreed(context.dim(gate, 2), other)))
-      return context.invalid("{} of {} or {} elements a step expected, {} found", context.op().inputs[gate].name,
+      return context.invalid("{} of {} or {} elements a step expected, {} found", context.input_name(gate),
                              result.k.heads.text(), other.text(), text(context.shape(gate)));
     TRY_VOID(expect_shape(context, gate, {result.q.batch, result.q.sequence, context.dim(gate, 2)}));
   }

@@ -89,8 +89,7 @@ std::vector<te::Expr> reshaped_index(const Shape& from, const Shape& to) {
 Result<void> expect_scalar(const OpContext& context, int i) {
   const Dim count = element_count(context.shape(i));
   if (!count.is_constant() || count.is(1)) return {};
-  return context.invalid("{} of one element expected, shape {} found", context.op().inputs[i].name,
-                         text(context.shape(i)));
+  return context.invalid("{} of one element expected, shape {} found", context.input_name(i), text(context.shape(i)));
 }
 
 te::Expr load_scalar(const OpContext& context, int i) {
@@ -99,8 +98,7 @@ te::Expr load_scalar(const OpContext& context, int i) {
 
 Result<std::optional<int64_t>> vector_length(const OpContext& context, int i) {
   if (context.rank(i) != 1)
-    return context.invalid("{} of rank 1 expected, shape {} found", context.op().inputs[i].name,
-                           text(context.shape(i)));
+    return context.invalid("{} of rank 1 expected, shape {} found", context.input_name(i), text(context.shape(i)));
   return context.dim(i, 0).constant();
 }
 

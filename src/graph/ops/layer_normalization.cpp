@@ -35,7 +35,7 @@ Result<Layer> layer_of(const OpContext& context) {
     if (!context.has_input(i)) continue;
     TRY(const Shape shape, broadcast(context, x, context.shape(i)));
     if (shape.size() != x.size())
-      return context.invalid("{} that broadcasts to {} expected, {} found", context.op().inputs[i].name, text(x),
+      return context.invalid("{} that broadcasts to {} expected, {} found", context.input_name(i), text(x),
                              text(context.shape(i)));
   }
   return layer;

@@ -32,12 +32,12 @@ Result<void> expect_shape(const OpContext& context, int i, const Shape& shape) {
   bool fits = found.size() == shape.size();
   for (size_t k = 0; fits && k < shape.size(); ++k) fits = agreed(found[k], shape[k]).has_value();
   if (fits) return {};
-  return context.invalid("{} of shape {} expected, {} found", context.op().inputs[i].name, text(shape), text(found));
+  return context.invalid("{} of shape {} expected, {} found", context.input_name(i), text(shape), text(found));
 }
 
 Result<void> expect_rank(const OpContext& context, int i, int rank) {
   if (context.rank(i) == rank) return {};
-  return context.invalid("{} of rank {} expected, {} found", context.op().inputs[i].name, rank, text(context.shape(i)));
+  return context.invalid("{} of rank {} expected, {} found", context.input_name(i), rank, text(context.shape(i)));
 }
 
 DataType accumulator(DataType dtype) {

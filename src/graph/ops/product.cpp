@@ -97,7 +97,7 @@ Result<void> check_parameter(const OpContext& context, int i, const Shape& shape
   for (size_t k = 0; fits && k < found.size(); ++k)
     fits = found[k].is(1) || (!shape.empty() && agreed(found[k], shape[found.size() == 1 ? axis : k]).has_value());
   if (fits) return {};
-  return context.invalid("{} for an operand of shape {} expected, {} found", context.op().inputs[i].name, text(shape),
+  return context.invalid("{} for an operand of shape {} expected, {} found", context.input_name(i), text(shape),
                          text(found));
 }
 

@@ -146,7 +146,7 @@ bool has_elements(const OpContext& context, int i) {
 Result<void> expect_count(const OpContext& context, int i, size_t count) {
   TRY(const auto length, vector_length(context, i));
   if (length && static_cast<uint64_t>(*length) != count)
-    return context.invalid("{} of {} elements expected, {} found", context.op().inputs[i].name, count, *length);
+    return context.invalid("{} of {} elements expected, {} found", context.input_name(i), count, *length);
   return {};
 }
 

@@ -58,7 +58,7 @@ Result<Dim> scalar_dim(const OpContext& context, int i, const Dim& unknown) {
   if (!value) return unknown;
   const Dim dim = (*value)[0];
   if (dim.is_constant() && (dim.value() < 1 || dim.value() > kMaxDim))
-    return context.invalid("{} in [1, 2^40] expected, {} found", context.op().inputs[i].name, dim.text());
+    return context.invalid("{} in [1, 2^40] expected, {} found", context.input_name(i), dim.text());
   return dim;
 }
 

@@ -65,7 +65,7 @@ inline constexpr TypeSet kPlain = kNumeric | kBoolean;
 /// Integers of less than a byte.
 inline constexpr TypeSet kSmallInts = DataType::kUInt4 | DataType::kInt4 | DataType::kUInt2 | DataType::kInt2;
 /// Floats of at most a byte. To expressions their elements are codes: unsigned integers of as many bits. Casts from and
-/// to them are written out by rows (graph/ops/minifloat.h).
+/// to them are written out by rows (graph/ops/minifloat_casts.h).
 inline constexpr TypeSet kMinifloats = DataType::kFloat8E4M3FN | DataType::kFloat8E4M3FNUZ | DataType::kFloat8E5M2 |
                                        DataType::kFloat8E5M2FNUZ | DataType::kFloat4E2M1 | DataType::kFloat8E8M0;
 inline constexpr TypeSet kComputable = kPlain | kSmallInts | kMinifloats;

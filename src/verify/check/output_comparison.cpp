@@ -28,10 +28,11 @@ constexpr double kOtherJumps = 8;
 /// Where that share of an output differs by so many times more than any of the least movements took it, more of them
 /// are no use.
 constexpr double kManyHopeless = 0.01, kHopeless = 64;
-/// Behind the first layer of a quantized model rounding decides all elements. Where so many of them together move no
-/// further by wide movements than by narrow ones, chance alone says how far one moved in the few that were made: their
-/// mean counts for all of them.
+/// Behind the first layer of a quantized model rounding decides all elements. Where so many, and most of them, move no
+/// further by wide movements than by narrow ones, chance alone says how far one moved in the few that were made: what
+/// is usual counts for all of them.
 constexpr size_t kManyTogether = 32;
+constexpr double kMostOfThem = 0.65;
 /// And where no movement took a few others, one in so many, and these differ by no more than what is usual of the rest,
 /// rounding decides them, too.
 constexpr double kFewOthers = 0.1, kSameJump = 2;
@@ -48,6 +49,12 @@ double usual_of(std::vector<double> magnitudes) {
   const auto last = magnitudes.end() - 1 - outliers;
   std::nth_element(magnitudes.begin(), last, magnitudes.end());
   return *last > 0 ? std::min(largest, kOutlier * *last) : largest;
+}
+
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
 }
 
 /// |b - a|, infinite where only one of them is a number.
@@ -234,27 +241,24 @@ bool OutputComparison::is_hopeless() const {
 }
 
 double OutputComparison::jump_of_others() const {
-  std::vector<double> jumps;
-  size_t unexplained = 0;
-  double narrow = 0, wide = 0, all = 0;  // sums of squares
+  std::vector<double> moves, jumps;
+  size_t unexplained = 0, noisy = 0;
   for (const Suspect& suspect : suspects_) {
     const double furthest = std::max({suspect.narrow, suspect.wide, suspect.sums});
-    if (std::isfinite(furthest)) {
-      narrow += suspect.narrow * suspect.narrow;
-      wide += suspect.wide * suspect.wide;
-      all += furthest * furthest;
-    }
+    if (!std::isfinite(furthest)) continue;
     const Verdict judged = verdict(suspect);
+    moves.push_back(furthest);
+    noisy += suspect.narrow > 0 && suspect.wide < kLeastGrowth * suspect.narrow;
     unexplained += judged == Verdict::kDiffers;
-    if (judged == Verdict::kSetAside && std::isfinite(furthest)) jumps.push_back(furthest);
+    if (judged == Verdict::kSetAside) jumps.push_back(furthest);
   }
-  const bool is_noise = suspects_.size() >= kManyTogether && wide < kLeastGrowth * kLeastGrowth * narrow;
-  if (movements_ >= kLeastMovements && is_noise)
-    return kOtherJumps * std::sqrt(all / static_cast<double>(suspects_.size()));
-  const auto few = static_cast<size_t>(kFewOthers * static_cast<double>(jumps.size()));
-  if (jumps.empty() || movements_ < kLeastForOthers || unexplained > few) return 0;
-  std::nth_element(jumps.begin(), jumps.begin() + static_cast<std::ptrdiff_t>(jumps.size() / 2), jumps.end());
-  return kSameJump * jumps[jumps.size() / 2];
+  const auto is_share = [](size_t part, double share, size_t whole) {
+    return static_cast<double>(part) >= share * static_cast<double>(whole);
+  };
+  if (movements_ >= kLeastMovements && moves.size() >= kManyTogether && is_share(noisy, kMostOfThem, moves.size()))
+    return kOtherJumps * median(std::move(moves));
+  const bool are_few = !jumps.empty() && is_share(jumps.size(), 1 / kFewOthers, unexplained);
+  return movements_ >= kLeastForOthers && are_few ? kSameJump * median(std::move(jumps)) : 0;
 }
 
 void OutputComparison::judge() {
