@@ -222,7 +222,7 @@ TEST(Equivalence, WhatIsNoiseIsSetAsideHoweverFewMovementsAreMade) {
   constexpr int kElements = 500;
   const Graph graph = *parse_graph(R"(opset 17
 graph g(x: float32[500]) -> (y: float32[500]) {
-  many: float32[] = {12345678.1}
+  many: float32[] = {1.2345678e+09}
   angle = Mul(x, many)
   y = Sin(angle)
 })");
