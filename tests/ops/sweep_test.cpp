@@ -69,8 +69,7 @@ void Coverage::add(const Instance& instance) {
     if (given) types[instance.op->inputs[i].type].insert(instance.inputs[i].tensor.dtype());
   }
   for (size_t i = instance.op->inputs.size(); i < instance.inputs.size(); ++i)  // more of a variadic one
-    if (instance.inputs[i].present)
-      types[instance.op->inputs.back().type].insert(instance.inputs[i].tensor.dtype());
+    if (instance.inputs[i].present) types[instance.op->inputs.back().type].insert(instance.inputs[i].tensor.dtype());
   for (const AttributeDef& attribute : instance.op->attributes)
     if (instance.attributes.contains(attribute.name)) attributes.insert(attribute.name);
   for (size_t i = 0; i < instance.outputs.size(); ++i)
