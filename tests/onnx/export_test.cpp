@@ -345,6 +345,34 @@ TEST_F(Export, PutsWeightsBesideTheModelWhereTheyWere) {
   }
 }
 
+TEST_F(Export, PutsElementsOfLessThanAByteBesideTheModel) {
+  auto graph = parse_graph(R"(opset 21
+graph g(x: float32[1,64]) -> (y: float32[1,64]) {
+  q: int4[64,64] = random 1
+  s: float32[] = {0.5}
+  w = DequantizeLinear(q, s)
+  y = MatMul(x, w)
+}
+)");
+  ASSERT_TRUE(graph.ok()) << message_of(graph);
+  graph->edit_info().external_data = "in.weights";
+  const auto done = export_model(*graph, path());
+  ASSERT_TRUE(done.ok()) << message_of(done);
+  const ModelProto written = read_message(path());
+  const auto& weights = written.graph().initializer(0);
+  ASSERT_EQ(weights.external_data_size(), 3);
+  EXPECT_EQ(weights.external_data(2).value(), "2048");
+  const auto back = import_model(path());
+  ASSERT_TRUE(back.ok()) << message_of(back);
+  const auto elements = [](const Graph& one) {
+    for (const ValueId id : one.values())
+      if (one.value(id).name == "q") return one.value(id).constant->integers();
+    return std::vector<int64_t>();
+  };
+  EXPECT_EQ(elements(*back).size(), 4096U);
+  EXPECT_EQ(elements(*back), elements(*graph));
+}
+
 TEST_F(Export, PutsMuchWeightBesideTheModel) {
   const auto graph = import_message(graph_model(R"(
     name: "g" node { input: "x" input: "w" output: "y" op_type: "Mul" } node { input: "y" input: "v" output: "z" op_type: "Add" }

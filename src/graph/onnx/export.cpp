@@ -25,12 +25,8 @@ constexpr size_t kLeastOutside = 1024;
 /// Of each tensor in the data file: a cache line, and all that vector loads ask for.
 constexpr uint64_t kAlignment = 64;
 
-uint64_t size_in_file(const Initializer& initializer) {
-  return static_cast<uint64_t>(packed_bytes(initializer.data.dtype(), initializer.data.count()));
-}
-
 bool may_stand_outside(const Initializer& initializer) {
-  return initializer.data.dtype() != DataType::kString && size_in_file(initializer) >= kLeastOutside;
+  return initializer.data.dtype() != DataType::kString && size_in_file(initializer.data) >= kLeastOutside;
 }
 
 /// "out.weights" for a model "out.onnx" whose input had its data in "in.weights"; "out.onnx.data" for "in.onnx.data".
@@ -48,7 +44,7 @@ std::string data_file_name(const fs::path& model, const std::string& original) {
 uint64_t outside_bytes(const ExportedModel& exported) {
   uint64_t total = 0;
   for (const Initializer& initializer : exported.initializers)
-    if (may_stand_outside(initializer)) total += size_in_file(initializer);
+    if (may_stand_outside(initializer)) total += size_in_file(initializer.data);
   return total;
 }
 
@@ -73,7 +69,7 @@ Result<void> write_data_file(ExportedModel& exported, const std::string& locatio
     initializer.header.set_data_location(TensorProto::EXTERNAL);
     add_entry(initializer.header, "location", location);
     add_entry(initializer.header, "offset", fmt::format("{}", place->second));
-    add_entry(initializer.header, "length", fmt::format("{}", bytes.size()));
+    add_entry(initializer.header, "length", fmt::format("{}", size_in_file(initializer.data)));
   }
   return {};
 }

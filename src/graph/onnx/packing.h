@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -12,6 +13,11 @@ namespace isomer {
 
 /// `count` elements of the type out of packed_bytes(dtype, count) bytes, signed ones extended.
 std::vector<std::byte> unpacked(DataType dtype, int64_t count, std::span<const std::byte> packed);
+
+/// How many bytes a file has of a tensor other than of strings.
+inline uint64_t size_in_file(const Tensor& tensor) {
+  return static_cast<uint64_t>(packed_bytes(tensor.dtype(), tensor.count()));
+}
 
 /// The bytes that a file has of a tensor other than of strings: its own, or a packed copy.
 class FileBytes {

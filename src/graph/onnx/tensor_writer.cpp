@@ -11,7 +11,7 @@ using onnx_proto::TensorProto;
 std::string data_prefix(const Tensor& tensor) {
   std::string prefix;
   wire::append_tag(prefix, TensorProto::kRawDataFieldNumber, wire::Type::kBytes);
-  wire::append_varint(prefix, static_cast<uint64_t>(packed_bytes(tensor.dtype(), tensor.count())));
+  wire::append_varint(prefix, size_in_file(tensor));
   return prefix;
 }
 
@@ -43,8 +43,7 @@ uint64_t written_size(const TensorProto& header, const Tensor& tensor) {
     proto.clear_dims();
     return header.ByteSizeLong() + proto.ByteSizeLong();
   }
-  return header.ByteSizeLong() + data_prefix(tensor).size() +
-         static_cast<uint64_t>(packed_bytes(tensor.dtype(), tensor.count()));
+  return header.ByteSizeLong() + data_prefix(tensor).size() + size_in_file(tensor);
 }
 
 Result<void> write_tensor(const TensorProto& header, const Tensor& tensor, OutputFile& file) {

@@ -84,14 +84,19 @@ Result<DataType> quantized_type(const OpContext& context) {
   return asked;
 }
 
+/// The float type that an attribute names; undefined where it is 0.
+Result<DataType> asked_real(const OpContext& context, std::string_view attribute) {
+  if (context.get_int(attribute) == 0) return DataType::kUndefined;
+  TRY(const DataType asked, type_attribute(context, attribute));
+  if (!kReals.contains(asked))
+    return context.invalid("float32, float16 or bfloat16 expected as {}, {} found", attribute, name(asked));
+  return asked;
+}
+
 /// The type that the quotient is rounded to; undefined where nothing says.
 Result<DataType> quotient_type(const OpContext& context) {
-  if (context.get_int("precision") != 0) {
-    TRY(const DataType asked, type_attribute(context, "precision"));
-    if (!kReals.contains(asked))
-      return context.invalid("float32, float16 or bfloat16 expected as precision, {} found", name(asked));
-    return asked;
-  }
+  TRY(const DataType asked, asked_real(context, "precision"));
+  if (asked != DataType::kUndefined) return asked;
   const DataType x = context.dtype(0), scale = context.dtype(1);
   return is_float(x) && (x == scale || is_minifloat(scale)) ? x : DataType::kUndefined;
 }
@@ -123,12 +128,8 @@ Result<te::Program> compute_quantize(const OpContext& context) {
 }
 
 Result<DataType> dequantized_type(const OpContext& context) {
-  if (context.get_int("output_dtype") != 0) {
-    TRY(const DataType asked, type_attribute(context, "output_dtype"));
-    if (!kReals.contains(asked))
-      return context.invalid("float32, float16 or bfloat16 expected as output_dtype, {} found", name(asked));
-    return asked;
-  }
+  TRY(const DataType asked, asked_real(context, "output_dtype"));
+  if (asked != DataType::kUndefined) return asked;
   if (is_minifloat(context.dtype(1)))
     return context.unsupported("output_dtype expected where the scale is {}", name(context.dtype(1)));
   return context.dtype(1);
