@@ -26,6 +26,8 @@ struct Machine {
   VectorUnit vectors = kAvx2;
   Caches caches = {};
   int wide_multiply_adds = 2;  ///< of 512 bits, in a cycle; narrower ones: 2
+  /// Integers of a word whose products an instruction adds up: 4 bytes, 2 of 16 bits; 0: none.
+  int word_parts = 0;
   int threads = 1;
   // False, to measure what they give:
   bool packing = true;      ///< operands are copied into the order in which tiles read them

@@ -139,6 +139,13 @@ Result<std::string> split_k(Kernel& kernel, const std::string& block, LoopId loo
 /// writer.
 Result<void> accumulate_in(Kernel& kernel, const std::string& block, const std::string& type);
 
+/// A sum of products of bytes, each less an offset (as quantized numbers are less their zero points), becomes one over
+/// words of `count` of them that lie along an iterator of the reduction: of 4 bytes, or of 2 differences in 16 bits
+/// (words.h). The words are copies, by blocks of their own; where offsets of bytes are left,
+/// sum (p - y)(q - z) = sum p q - y sum q - z sum p + steps y z, by blocks for those sums and a map. Integers wrap, so
+/// that this holds whatever their values are. (primitives_words.cpp)
+Result<void> multiply_words(Kernel& kernel, const std::string& block, int64_t iterator, int64_t count);
+
 // Micro-tiles and micro-kernels (primitives_tensorize.cpp)
 
 /// The loop and those in it, around one reduction alone, become a tile of registers: "avx2.6x2x8" writes out loops of 6

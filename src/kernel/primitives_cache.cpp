@@ -1,5 +1,6 @@
 #include <map>
 
+#include "kernel/copies.h"
 #include "kernel/padding.h"
 #include "kernel/primitives.h"
 #include "kernel/regions.h"
@@ -7,31 +8,6 @@
 
 namespace isomer::kernel::primitives {
 namespace {
-
-int add_buffer(Kernel& kernel, const std::string& hint, DataType dtype, Shape shape) {
-  kernel.buffers.push_back({fresh_buffer_name(kernel, hint), dtype, std::move(shape)});
-  return static_cast<int>(kernel.buffers.size()) - 1;
-}
-
-/// Inserts a root statement before (after) the one that `place` stands in.
-void insert_beside(Kernel& kernel, const Place& place, Statement statement, bool after) {
-  const auto at =
-      std::find_if(kernel.body.begin(), kernel.body.end(), [&](const Statement& s) { return &s == place.root(); });
-  kernel.body.insert(after ? at + 1 : at, std::move(statement));
-}
-
-/// Copies element `index` of a source (as an expression over axis(k)) to a new buffer of these extents.
-Statement copy(Kernel& kernel, const std::string& name, const std::vector<Expr>& extents, int buffer,
-               std::vector<Expr> index, Expr value) {
-  return under_loops(kernel, extents, [&](const std::vector<Expr>& variables) {
-    Block block;
-    block.name = name;
-    for (size_t k = 0; k < extents.size(); ++k) block.axes.push_back({extents[k], variables[k]});
-    block.writes = {{buffer, std::move(index)}};
-    block.bodies = {std::move(value)};
-    return block;
-  });
-}
 
 /// What a block reads of a buffer: element `index`, or where `condition` is false a constant.
 struct Read {
@@ -60,37 +36,6 @@ void find_reads(const Expr& e, int buffer, std::vector<Read>& reads) {
   if (const auto* load = te::as<te::Load>(e); load && load->buffer.index == buffer)
     reads.push_back({e, load->index, {}, {}});
   for (const Expr& child : te::detail::children(e)) find_reads(child, buffer, reads);
-}
-
-/// The values of an expression over a block's iterators.
-std::optional<Span> span_over(const Block& block, const Expr& index) {
-  std::vector<Loop> loops;
-  std::vector<const Loop*> inner;
-  constexpr int kFirst = 1 << 20;  // beyond any variable of the kernel
-  for (const auto* list : {&block.axes, &block.reduce})
-    for (const Iterator& iterator : *list) loops.emplace_back(kFirst + static_cast<int>(loops.size()), iterator.extent);
-  for (const Loop& loop : loops) inner.push_back(&loop);
-  const Expr over_loops = te::transform(index, [&](const Expr& e) -> Expr {
-    const auto* variable = te::as<te::Var>(e);
-    if (!variable || variable->kind == te::VarKind::kLoop) return {};
-    return loop_variable(kFirst + variable->index +
-                         (variable->kind == te::VarKind::kReduce ? static_cast<int>(block.axes.size()) : 0));
-  });
-  if (const auto span = span_of(over_loops, inner); span && te::as_constant(span->minimum)) return span;
-  const te::Interval interval = te::bounds(over_loops, ranges_of(inner).ranges());
-  if (!interval.low || !interval.high || *interval.high < *interval.low) return std::nullopt;
-  return Span{te::index(*interval.low), te::index(*interval.high - *interval.low + 1)};
-}
-
-/// All that writes the buffer stands in other nests.
-Result<void> check_complete(Kernel& kernel, const Place& place, int buffer) {
-  for (const std::string& writer : writers(kernel, buffer)) {
-    TRY(const Place at, find_block(kernel, writer));
-    if (at.root() == place.root())
-      return invalid(place.block().name, "a buffer that is complete before its nest expected, {} writes '{}' there",
-                     writer, kernel.buffers[buffer].name);
-  }
-  return {};
 }
 
 /// Read `number` of those that the block makes of the buffer, which is complete before.
@@ -127,13 +72,8 @@ std::string read_copy(Kernel& kernel, const Place& place, int source, const Read
     body = te::transform(body, [&](const Expr& e) { return e == whole ? replacement : Expr(); });
   const std::string copier = fresh_block_name(kernel, kernel.buffers[cache].name);
   const std::vector<Expr> point = te::axes(static_cast<int>(made.extents.size()));
-  insert_beside(kernel, place, copy(kernel, copier, made.extents, cache, point, made.value), false);
+  insert_beside(kernel, place, map_to(kernel, copier, made.extents, cache, point, made.value), false);
   return copier;
-}
-
-bool lies_inside(const Span& span, const Dim& dim) {
-  const int64_t first = te::as_constant(span.minimum).value_or(-1), count = te::as_constant(span.extent).value_or(0);
-  return first >= 0 && dim.is_constant() && first + count <= dim.value();
 }
 
 /// Whether an index gives every point of the iterators an element of its own: each axis stands there whole, or as
@@ -168,31 +108,17 @@ Result<std::string> cache_read(Kernel& kernel, const std::string& name, const st
   TRY(const int source, find_buffer(kernel, buffer_name));
   TRY(const Read read, read_of(kernel, place, source, number));
   Block& block = place.block();
-  const Shape& shape = kernel.buffers[source].shape;
-  std::vector<Expr> extents, from, to;
-  for (size_t k = 0; k < read.index.size(); ++k) {
-    const Expr axis = te::axis(static_cast<int>(k));
-    const bool is_bounded = read.condition && te::any_node(read.condition, [&](const Expr& e) { return e == axis; });
-    const auto span = loads(read.index[k]).empty() ? span_over(block, read.index[k]) : std::nullopt;
-    if (is_bounded && (!span || !te::as_constant(span->minimum)))
-      return invalid(name, "affine indices under a padding expected");
-    // What leaves the buffer without a padding's bound is never read.
-    const bool is_part = is_bounded || (span && lies_inside(*span, shape[k]));
-    extents.push_back(is_part ? span->extent : shape[k].expr());
-    const Expr low = is_part ? span->minimum : te::index(0);
-    from.push_back(te::axis(static_cast<int>(k)) + low);
-    to.push_back(te::simplify_index(read.index[k] - low));
-  }
+  TRY(const CopiedRegion region, copied_region(kernel, block, source, read.index, read.condition));
   const auto at_source = [&](const Expr& e) {
     return te::transform(e, [&](const Expr& part) -> Expr {
       const auto* variable = te::as<te::Var>(part);
-      return variable && variable->kind == te::VarKind::kSpatial ? from[variable->index] : Expr();
+      return variable && variable->kind == te::VarKind::kSpatial ? region.from[variable->index] : Expr();
     });
   };
-  const Expr element = load_buffer(kernel, source, from);
+  const Expr element = load_buffer(kernel, source, region.from);
   const Expr value =
       read.condition ? te::select(te::simplify_index(at_source(read.condition)), element, read.otherwise) : element;
-  return read_copy(kernel, place, source, read, {extents, value, to});
+  return read_copy(kernel, place, source, read, {region.extents, value, region.to});
 }
 
 Result<std::string> reindex(Kernel& kernel, const std::string& name, const std::string& buffer_name, int64_t number) {
@@ -274,7 +200,7 @@ Result<std::string> cache_write(Kernel& kernel, const std::string& name) {
   // write.
   const std::string computing = fresh_block_name(kernel, name + ".cache");
   block.name = computing;
-  insert_beside(kernel, place, copy(kernel, name, extents, target, index, load_buffer(kernel, cache, point)), true);
+  insert_beside(kernel, place, map_to(kernel, name, extents, target, index, load_buffer(kernel, cache, point)), true);
   return computing;
 }
 

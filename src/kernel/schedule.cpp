@@ -98,6 +98,7 @@ const std::vector<Primitive>& all_primitives() {
       {"rfactor", adapted(primitives::rfactor)},
       {"split_k", adapted(primitives::split_k)},
       {"accumulate_in", adapted(primitives::accumulate_in)},
+      {"multiply_words", adapted(primitives::multiply_words)},
       {"tensorize", adapted(primitives::tensorize)},
   };
   return all;
@@ -265,6 +266,9 @@ Result<std::string> Schedule::split_k(const std::string& block, LoopId loop, int
 }
 Result<void> Schedule::accumulate_in(const std::string& block, const std::string& type) {
   return nothing(apply("accumulate_in", {block, type}));
+}
+Result<void> Schedule::multiply_words(const std::string& block, int64_t iterator, int64_t count) {
+  return nothing(apply("multiply_words", {block, iterator, count}));
 }
 Result<void> Schedule::tensorize(LoopId loop, const std::string& tile) {
   return nothing(apply("tensorize", {loop, tile}));

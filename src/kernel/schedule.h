@@ -69,6 +69,7 @@ class Schedule {
   Result<std::string> rfactor(const std::string& block, LoopId loop);
   Result<std::string> split_k(const std::string& block, LoopId loop, int64_t parts);
   Result<void> accumulate_in(const std::string& block, const std::string& type);
+  Result<void> multiply_words(const std::string& block, int64_t iterator, int64_t count);
   Result<void> tensorize(LoopId loop, const std::string& tile);
 
   /// What was decided on the way, for the trace to say; it changes nothing.

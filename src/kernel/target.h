@@ -20,6 +20,8 @@ struct CpuTarget {
 
   bool has(std::string_view extension) const;
   VectorUnit vectors() const;
+  /// Machine::word_parts
+  int word_parts() const;
 };
 
 /// A GPU by NVIDIA's name of its architecture, "sm_90a"; "emulated": none, code that a CPU runs in its place

@@ -29,7 +29,7 @@ Result<Machine> parse_machine(const std::string& line) {
   std::string word, vectors;
   Machine machine;
   words >> word >> vectors >> machine.caches.first >> machine.caches.second >> machine.caches.cycles_of_vector >>
-      machine.wide_multiply_adds >> machine.threads >> machine.packing >> machine.micro_tiles;
+      machine.wide_multiply_adds >> machine.word_parts >> machine.threads >> machine.packing >> machine.micro_tiles;
   const auto* const unit =
       std::ranges::find_if(kVectorUnits, [&](const VectorUnit& each) { return each.name == vectors; });
   if (!words || word != kMachine || unit == kVectorUnits.end())
@@ -86,10 +86,10 @@ std::string meaning_text(const te::Program& program, const std::vector<TaskType>
 }
 
 std::string task_text(const Machine& machine, const Schedule& start, std::string_view meaning) {
-  const std::string text =
-      fmt::format("{} {} {} {} {} {} {} {:d} {:d}\n{}{}", kMachine, machine.vectors.name, machine.caches.first,
-                  machine.caches.second, machine.caches.cycles_of_vector, machine.wide_multiply_adds, machine.threads,
-                  machine.packing, machine.micro_tiles, print(start.trace()), meaning);
+  const std::string text = fmt::format("{} {} {} {} {} {} {} {} {:d} {:d}\n{}{}", kMachine, machine.vectors.name,
+                                       machine.caches.first, machine.caches.second, machine.caches.cycles_of_vector,
+                                       machine.wide_multiply_adds, machine.word_parts, machine.threads, machine.packing,
+                                       machine.micro_tiles, print(start.trace()), meaning);
   return fmt::format("{}\n{}", digest(text), text);
 }
 

@@ -167,15 +167,17 @@ bool View::has_finite_factor(const Block& reduction) const {
 
 bool View::is_known(const std::string& name) const {
   const std::set<int> written = stores(block(name));
-  for (const int source : loads(block(name))) {
-    if (buffer(source).is_constant || written.contains(source)) continue;
-    const auto makers = writers(kernel(), source);
-    // Makers of what a block reads stand before it, but in loops that go round.
-    if (makers.empty() || !std::all_of(makers.begin(), makers.end(),
-                                       [&](const std::string& maker) { return is_alone(maker) && is_known(maker); }))
-      return false;
-  }
-  return true;
+  const std::set<int> sources = loads(block(name));
+  return std::all_of(sources.begin(), sources.end(),
+                     [&](int source) { return written.contains(source) || is_constant(source); });
+}
+
+bool View::is_constant(int buffer) const {
+  if (this->buffer(buffer).is_constant) return true;
+  const auto makers = writers(kernel(), buffer);
+  // Makers of what a block reads stand before it, but in loops that go round.
+  return !makers.empty() && std::all_of(makers.begin(), makers.end(),
+                                        [&](const std::string& maker) { return is_alone(maker) && is_known(maker); });
 }
 
 std::string View::epilogue(const Block& reduction) const {

@@ -76,6 +76,8 @@ class View {
 
   /// Whether nothing but constants decides what the block computes: it is computed once, beforehand.
   bool is_known(const std::string& name) const;
+  /// A constant input, or what blocks make of such alone.
+  bool is_constant(int buffer) const;
   /// The map that alone reads the reduction's result, element by element; empty: there is none.
   std::string epilogue(const Block& reduction) const;
   /// How the results lie in memory in the end: as the epilogue stores them, if there is one.

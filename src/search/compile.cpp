@@ -289,6 +289,7 @@ kernel::Machine machine_of(const kernel::CpuTarget& target, int threads) {
   machine.vectors = target.vectors();
   machine.caches = kernel::caches_of(target.cpu);
   machine.wide_multiply_adds = kernel::wide_multiply_adds_of(target.cpu);
+  machine.word_parts = target.word_parts();
   machine.threads = threads;
   return machine;
 }

@@ -114,16 +114,35 @@ const std::vector<Example>& examples() {
        "s0 = map [40, 20] { max(in0[i0, i1]:float32*2 + 1, 0)*in0[i0, i1]:float32 }\n"
        "s1 = reduce [40, 24] over [20] with sum:float32 { s0[i0, r0]:float32*in1[r0, i1]:float32 }\noutput s1\n",
        {{40, 20}, {20, 24}}},
+      {"bytes",
+       "s0 = reduce [13, 33] over [21] with sum:int32 { (int32(in0[i0, r0]:uint8) - int32(in2[]:uint8))*"
+       "(int32(in1[r0, i1]:int8) - int32(in3[i1]:int8)) }\n"
+       "s1 = map [13, 33] { float32(s0[i0, i1]:int32)*in4[i1]:float32 }\noutput s1\n",
+       {{13, 21}, {21, 33}, {}, {33}, {33}},
+       {},
+       {DataType::kUInt8, DataType::kInt8, DataType::kUInt8, DataType::kInt8, DataType::kFloat32}},
+      {"padded_bytes",
+       "s0 = reduce [1, 20, 6, 7] over [6, 3, 3] with sum:int32 { select(0 <= i2 + r1 - 1 && i2 + r1 - 1 < 6 && 0 <= "
+       "i3 + r2 - 1 && i3 + r2 - 1 < 7, int32(in0[i0, i2 + r1 - 1, i3 + r2 - 1, r0]:uint8) - int32(in2[]:uint8), "
+       "0:int32)*int32(in1[i1, r0, r1, r2]:int8) }\noutput s0\n",
+       {{1, 6, 7, 6}, {20, 6, 3, 3}, {}},
+       {},
+       {DataType::kUInt8, DataType::kInt8, DataType::kUInt8}},
   };
   return all;
 }
 
 std::vector<Tensor> integers(const Example& example, Random& random) {
   std::vector<Tensor> tensors;
-  for (const Dims& dims : example.inputs) {
+  for (size_t input = 0; input < example.inputs.size(); ++input) {
+    const Dims& dims = example.inputs[input];
+    const DataType type = example.type_of(input);
+    const auto [least, most] = type == DataType::kUInt8  ? std::pair(0, 255)
+                               : type == DataType::kInt8 ? std::pair(-128, 127)
+                                                         : std::pair(-4, 4);
     std::vector<double> values(static_cast<size_t>(element_count(dims)));
-    for (double& value : values) value = static_cast<double>(random.between(-4, 4));
-    tensors.push_back(Tensor::from_doubles(example.dtype, dims, values));
+    for (double& value : values) value = static_cast<double>(random.between(least, most));
+    tensors.push_back(Tensor::from_doubles(type, dims, values));
   }
   return tensors;
 }
@@ -243,11 +262,63 @@ Example random_parts(Random& random) {
           {{rows, a}, {rows, b}}};
 }
 
+/// A byte as int32, less an offset: none, a number, or elements of inputs with these indices.
+std::string byte_factor(Random& random, Example& example, const std::string& load, const std::string& type,
+                        const std::vector<std::pair<std::string, Dims>>& offsets) {
+  const std::string value = fmt::format("int32({}:{})", load, type);
+  const uint64_t kind = random.below(offsets.size() + 2);
+  if (kind == 0) return value;
+  if (kind == 1) return fmt::format("({} - int32({}:{}))", value, random.between(0, 127), type);
+  const auto& [index, dims] = offsets[kind - 2];
+  const size_t input = example.inputs.size();
+  example.inputs.push_back(dims);
+  example.dtypes.push_back(example.dtypes[load.starts_with("in0") ? 0 : 1]);
+  return fmt::format("({} - int32(in{}[{}]:{}))", value, input, index, type);
+}
+
+Example random_byte_product(Random& random) {
+  const int64_t m = random.between(1, 40), n = random.between(1, 70), k = random.between(1, 70);
+  const std::string types[] = {random.chance(0.5) ? "int8" : "uint8", random.chance(0.5) ? "int8" : "uint8"};
+  Example example{"bytes", "", {{m, k}, {k, n}}, {}, {parse_data_type(types[0]), parse_data_type(types[1])}};
+  const std::string left = byte_factor(random, example, "in0[i0, r0]", types[0], {{"", {}}, {"i0", {m}}});
+  const std::string right = byte_factor(random, example, "in1[r0, i1]", types[1], {{"", {}}, {"i1", {n}}});
+  example.program = fmt::format(
+      "s0 = reduce [{0}, {1}] over [{2}] with sum:int32 {{ {3}*{4} }}\ns1 = map [{0}, {1}] {{ "
+      "float32(s0[i0, i1]:int32)*2 }}\noutput {5}\n",
+      m, n, k, left, right, random.chance(0.5) ? "s0" : "s1");
+  return example;
+}
+
+Example random_byte_convolution(Random& random) {
+  const int64_t in = random.between(1, 12), out = random.between(1, 40);
+  const Window down = random_window(random), across = random_window(random);
+  const std::string types[] = {random.chance(0.5) ? "int8" : "uint8", random.chance(0.5) ? "int8" : "uint8"};
+  Example example{"byte_convolution",
+                  "",
+                  {{2, down.size, across.size, in}, {out, in, down.kernel, across.kernel}},
+                  {},
+                  {parse_data_type(types[0]), parse_data_type(types[1])}};
+  const std::string load = fmt::format("in0[i0, {}, {}, r0]", down.index(2, 1), across.index(3, 2));
+  const std::string left = byte_factor(random, example, load, types[0], {{"", {}}});
+  const std::string right = byte_factor(random, example, "in1[i1, r0, r1, r2]", types[1], {{"", {}}, {"i1", {out}}});
+  example.program = fmt::format(
+      "s0 = reduce [2, {}, {}, {}] over [{}, {}, {}] with sum:int32 {{ select({} && {}, {}, 0:int32)*{} }}\noutput "
+      "s0\n",
+      out, down.results(), across.results(), in, down.kernel, across.kernel, down.inside(2, 1), across.inside(3, 2),
+      left, right);
+  return example;
+}
+
 }  // namespace
 
+Example random_byte_sum(Random& random) {
+  return random.chance(0.5) ? random_byte_product(random) : random_byte_convolution(random);
+}
+
 Example random_example(Random& random) {
-  constexpr Example (*kinds[])(Random&) = {random_product, random_convolution, random_pooling, random_movement,
-                                           random_rows,    random_attention,   random_parts,   random_inner_product};
+  constexpr Example (*kinds[])(Random&) = {random_product,  random_convolution,   random_pooling,
+                                           random_movement, random_rows,          random_attention,
+                                           random_parts,    random_inner_product, random_byte_sum};
   return kinds[random.below(std::size(kinds))](random);
 }
 
@@ -255,7 +326,8 @@ Kernel lowered(const Example& example, const std::set<size_t>& constants) {
   const auto program = te::parse_program(example.program);
   CHECK(program.ok()) << program.error().message();
   std::vector<TaskType> types;
-  for (const Dims& dims : example.inputs) types.push_back({example.dtype, Shape(dims.begin(), dims.end())});
+  for (size_t input = 0; input < example.inputs.size(); ++input)
+    types.push_back({example.type_of(input), Shape(example.inputs[input].begin(), example.inputs[input].end())});
   auto kernel = lower(*program, types);
   CHECK(kernel.ok()) << kernel.error().message();
   for (const size_t input : constants)

@@ -17,14 +17,19 @@ struct Example {
   std::string program;  ///< of tensor expressions (graph/te/program_text.h)
   std::vector<Dims> inputs;
   DataType dtype = DataType::kFloat32;  ///< of the inputs
+  std::vector<DataType> dtypes = {};    ///< of each of them, where they differ
+
+  DataType type_of(size_t input) const { return dtypes.empty() ? dtype : dtypes[input]; }
 };
 
 const std::vector<Example>& examples();
 /// One with sizes of its own: a product, a convolution, a pooling, a movement, rows, what has attention's form, parts
-/// that are joined.
+/// that are joined, products and convolutions of bytes.
 Example random_example(Random& random);
+/// Of those, one of bytes: an int32 sum of products of theirs, less offsets of some kind.
+Example random_byte_sum(Random& random);
 
-/// Small integers for its inputs: sums of their products are exact in any order.
+/// Small integers for its inputs, whose sums of products are exact in any order; for bytes any.
 std::vector<Tensor> integers(const Example& example, Random& random);
 /// `constants`: inputs, by number, that are known when code is made.
 Kernel lowered(const Example& example, const std::set<size_t>& constants = {});

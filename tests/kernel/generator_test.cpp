@@ -49,6 +49,7 @@ std::pair<std::string, std::string> generated() {
       const Machine machine{.vectors = target.vectors(),
                             .caches = caches_of(target.cpu),
                             .wide_multiply_adds = wide_multiply_adds_of(target.cpu),
+                            .word_parts = target.word_parts(),
                             .threads = 2};
       const Kernel kernel = lowered(example, {example.inputs.size() - 1});
       const Schedule schedule = default_schedule(Schedule(kernel), machine);

@@ -34,6 +34,7 @@ TEST_P(OnExample, TheDefaultScheduleReplaysAndKeepsTheMeaning) {
         Machine machine;
         machine.vectors = vectors;
         machine.threads = threads;
+        machine.word_parts = has_constant ? 4 : 2;
         const Schedule schedule = default_schedule(Schedule(kernel), machine);
         expect_replays(schedule, kernel);
         expect_same_meaning(GetParam(), schedule, kernel);
@@ -382,7 +383,7 @@ void try_something(Schedule& schedule, Random& random) {
   };
   const LoopId loop = loop_of(block);
   LoopIds loops = *schedule.loops(block);
-  switch (random.below(30)) {
+  switch (random.below(31)) {
     case 0: (void)schedule.split(loop, Integers{-1, random.between(1, 9)}); break;
     case 1: (void)schedule.split(loop, Integers{random.between(1, 3), -1, random.between(1, 4)}); break;
     case 2: (void)schedule.split(loop, Integers{random.between(1, 5), random.between(1, 5)}); break;
@@ -427,6 +428,7 @@ void try_something(Schedule& schedule, Random& random) {
     case 27: (void)schedule.join(loop, loop_of(blocks[random.below(blocks.size())])); break;
     case 23: (void)schedule.split_k(block, loop, random.between(1, 5)); break;
     case 29: (void)schedule.accumulate_in(block, random.chance(0.7) ? "float64" : "float32"); break;
+    case 30: (void)schedule.multiply_words(block, random.between(0, 2), random.chance(0.5) ? 4 : 2); break;
     case 24: {
       Integers extents;
       for (const LoopId each : loops)
@@ -623,7 +625,8 @@ TEST(Traces, AnyArgumentsEndInASentenceOrASchedule) {
       {"split_dims", "nii"},   {"storage_align", "ni"},
       {"swizzle", "n"},        {"decompose_reduction", "nl"},
       {"rfactor", "nl"},       {"split_k", "nli"},
-      {"accumulate_in", "nn"}, {"tensorize", "ln"}};
+      {"accumulate_in", "nn"}, {"multiply_words", "nii"},
+      {"tensorize", "ln"}};
   const std::vector<std::string> names = {"s0",
                                           "s1",
                                           "in0",

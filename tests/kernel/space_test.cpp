@@ -26,6 +26,7 @@ Setting random_setting(Random& random) {
   Setting setting;
   setting.example = random.chance(0.3) ? examples()[random.below(examples().size())] : random_example(random);
   setting.machine.vectors = kVectorUnits[random.below(kVectorUnits.size())];
+  setting.machine.word_parts = 2 * static_cast<int>(random.below(3));
   setting.machine.threads = static_cast<int>(random.between(1, 4));
   std::set<size_t> constants;
   for (size_t input = 1; input < setting.example.inputs.size(); ++input)

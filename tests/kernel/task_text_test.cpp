@@ -12,7 +12,8 @@ namespace {
 
 std::string meaning(const Example& example, const std::set<int>& constants) {
   std::vector<TaskType> types;
-  for (const Dims& dims : example.inputs) types.push_back({DataType::kFloat32, Shape(dims.begin(), dims.end())});
+  for (size_t input = 0; input < example.inputs.size(); ++input)
+    types.push_back({example.type_of(input), Shape(example.inputs[input].begin(), example.inputs[input].end())});
   return meaning_text(*te::parse_program(example.program), types, constants);
 }
 
@@ -21,6 +22,7 @@ Machine odd_machine() {
   machine.vectors = kAvx512;
   machine.caches = {48 << 10, 2 << 20, 1.25};
   machine.wide_multiply_adds = 1;
+  machine.word_parts = 4;
   machine.threads = 3;
   machine.packing = false;
   return machine;
@@ -35,6 +37,7 @@ TEST(TaskText, IsReadBack) {
     EXPECT_EQ(print(read->start.kernel()), print(start.kernel())) << example.name;
     EXPECT_EQ(task_text(read->machine, read->start, meaning_of(text)), text);
     EXPECT_EQ(read->machine.caches.second, 2 << 20);
+    EXPECT_EQ(read->machine.word_parts, 4);
     EXPECT_EQ(read->machine.threads, 3);
     EXPECT_FALSE(read->machine.packing);
   }

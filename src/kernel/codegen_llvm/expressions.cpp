@@ -4,6 +4,7 @@
 
 #include "kernel/codegen_llvm/arithmetic.h"
 #include "kernel/codegen_llvm/convert.h"
+#include "kernel/words.h"
 #include "util/check.h"
 
 namespace isomer::kernel::codegen {
@@ -66,6 +67,8 @@ llvm::Value* Expressions::variable(const te::Var& variable) const {
 }
 
 llvm::Value* Expressions::binary(const Expr& expr, const te::Binary& e) {
+  if (e.op == BinaryOp::kOr && expr.dtype() == DataType::kUInt32)
+    if (llvm::Value* const whole = word(expr)) return whole;
   const bool is_comparison = e.op == BinaryOp::kEqual || e.op == BinaryOp::kLess || e.op == BinaryOp::kLessEqual;
   if (is_comparison && e.left.dtype() == DataType::kInt64 && environment_.lanes > 1 && !te::has_load(expr))
     if (llvm::Value* const result = compare_indices(expr, e)) return result;
@@ -189,6 +192,24 @@ llvm::Value* Expressions::load(const Expr& expr) {
   return chosen(
       build_.CreateOrReduce(mask), [&] { return memory_.load(access.buffer, at, 1, nullptr); },
       [&] { return llvm::Constant::getNullValue(register_type(build_, expr.dtype())); });
+}
+
+/// A word whose parts lie one after the other is loaded at once; nullptr: it is none.
+llvm::Value* Expressions::word(const Expr& expr) {
+  const std::vector<Expr> loads = loads_of_word(expr);
+  if (loads.empty()) return nullptr;
+  const AccessPlan first = plans_.of_load(loads[0]);
+  for (size_t k = 0; k < loads.size(); ++k) {
+    const AccessPlan& access = plans_.of_load(loads[k]);
+    const te::Polynomial distance = access.offset - first.offset;
+    if (access.buffer != first.buffer || !access.is_proved || !access.axes.empty() || !distance.terms.empty() ||
+        distance.constant != static_cast<int64_t>(k))
+      return nullptr;
+  }
+  const Position at = position(first);
+  const bool is_row = at.is_regular() && at.stride == static_cast<int64_t>(loads.size());
+  if (!at.is_uniform() && !is_row) return nullptr;
+  return memory_.load_words(first.buffer, at, environment_.lanes);
 }
 
 Position Expressions::position(const AccessPlan& access) {

@@ -47,6 +47,7 @@ class Expressions {
   llvm::Value* compare_indices(const Expr& expr, const te::Binary& e);
   llvm::Value* select(const te::Select& e);
   llvm::Value* load(const Expr& expr);
+  llvm::Value* word(const Expr& expr);
   llvm::Value* under(llvm::Value* condition, const Expr& expr);
   llvm::Value* chosen(llvm::Value* condition, const Make& then, const Make& otherwise);
   Position position(const te::Polynomial& polynomial, bool may_wrap);

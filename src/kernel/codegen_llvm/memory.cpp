@@ -238,6 +238,12 @@ llvm::Value* Memory::load(int buffer, const Position& position, int lanes, llvm:
   return from_memory(site_, dtype, result);
 }
 
+llvm::Value* Memory::load_words(int buffer, const Position& position, int lanes) {
+  llvm::Type* const type = widened(build_.getInt32Ty(), position.is_uniform() ? 1 : lanes);
+  return tagged(buffer,
+                build_.CreateAlignedLoad(type, address(buffer, position.base), alignment(buffer, position.multiple)));
+}
+
 void Memory::finish() {
   if (streamed_) build_.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {}, {});
 }

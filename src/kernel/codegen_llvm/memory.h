@@ -34,6 +34,9 @@ class Memory {
 
   /// One lane where the position is uniform. Lanes that the mask leaves out are not touched, and 0; nullptr: no mask.
   llvm::Value* load(int buffer, const Position& position, int lanes, llvm::Value* mask);
+  /// Of words of 32 bits that begin at these elements: one where the position is uniform, else `lanes` of them, one
+  /// behind the other.
+  llvm::Value* load_words(int buffer, const Position& position, int lanes);
   /// The value has `lanes` lanes; of lanes with one position the last stays. `streams`: past the caches, where vectors
   /// are whole and aligned.
   void store(int buffer, const Position& position, llvm::Value* value, llvm::Value* mask, bool streams);

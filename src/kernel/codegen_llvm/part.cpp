@@ -6,10 +6,12 @@
 #include "kernel/bound_block.h"
 #include "kernel/codegen_llvm/expressions.h"
 #include "kernel/codegen_llvm/transpose.h"
+#include "kernel/codegen_llvm/words.h"
 #include "kernel/micro_kernel.h"
 #include "kernel/regions.h"
 #include "kernel/tree.h"
 #include "kernel/vectorizable.h"
+#include "kernel/words.h"
 #include "util/check.h"
 
 namespace isomer::kernel::codegen {
@@ -443,6 +445,7 @@ class PartEmitter {
   }
 
   void compute(const Block& block, const BoundBlock& plan) {
+    if (add_words(block, plan)) return;
     std::vector<llvm::Value*> values;
     for (const Expr& body : plan.bodies) values.push_back(expressions_.evaluate(body));
     if (environment_.lanes == 1) return write(block, plan, values, positions(plan));
@@ -453,6 +456,25 @@ class PartEmitter {
     const bool is_one = std::all_of(at.begin(), at.end(), [](const Position& p) { return p.is_uniform(); });
     if (is_one && !block.is_reduction() && !environment_.mask) return write(block, plan, values, at);
     in_turn(block, plan, values);
+  }
+
+  /// A sum of products of words in lanes; whether there is an instruction that adds them up.
+  bool add_words(const Block& block, const BoundBlock& plan) {
+    if (environment_.lanes == 1 || block.combine.name != te::sum(DataType::kInt32).name) return false;
+    const auto dot = as_dot_of_words(plan.bodies[0]);
+    if (!dot || !is_never(expressions_.evaluate(plan.is_first))) return false;
+    const Position at = expressions_.position(plan.writes[0]);
+    if (!at.is_regular() || at.stride != 1) return false;
+    const auto in_lanes = [&](llvm::Value* value) { return spread(build_, value, environment_.lanes); };
+    llvm::Value* const a = in_lanes(expressions_.evaluate(dot->a));
+    llvm::Value* const b = in_lanes(expressions_.evaluate(dot->b));
+    const int buffer = plan.writes[0].buffer;
+    llvm::Value* const before = in_lanes(memory_.load(buffer, at, environment_.lanes, environment_.mask));
+    llvm::Value* const sums = add_dot_of_words(site_, dot->parts, before, a, b);
+    if (!sums) return false;
+    const bool is_whole = plan.writes_beyond && plan.writes[0].is_proved;
+    memory_.store(buffer, at, sums, is_whole ? nullptr : environment_.mask, false);
+    return true;
   }
 
   /// One lane after the other: several may write to one element.

@@ -87,6 +87,12 @@ VectorUnit CpuTarget::vectors() const {
   return unit;
 }
 
+int CpuTarget::word_parts() const {
+  const bool has_bytes =
+      vector_bits == 512 ? has("avx512vnni") : has("avxvnni") || (has("avx512vnni") && has("avx512vl"));
+  return has_bytes ? 4 : 2;
+}
+
 CpuTarget host_target() {
   std::vector<std::string> features;
   for (const auto& feature : llvm::sys::getHostCPUFeatures())

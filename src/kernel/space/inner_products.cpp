@@ -57,7 +57,7 @@ std::optional<int64_t> period_of(const View& view, const Block& block, const Inn
 bool can_run_along(const View& view, const LoadAccess& access, int reduce) {
   if (access.reduce[static_cast<size_t>(reduce)] == 1) return true;
   const auto& index = te::as<te::Load>(access.load)->index;
-  return view.buffer(access.buffer).is_constant && view.machine().packing &&
+  return view.is_constant(access.buffer) && view.machine().packing &&
          std::find(index.begin(), index.end(), te::reduce_axis(reduce)) != index.end();
 }
 
@@ -74,7 +74,7 @@ std::optional<InnerProduct> inner_product(const View& view, const std::string& n
     product.shared = accesses[turned ? 0 : 1];
     product.lanes = lanes;
     // Constants are packed, so that lanes run along their rows.
-    if (view.buffer(product.moving.buffer).is_constant) continue;
+    if (view.is_constant(product.moving.buffer)) continue;
     for (size_t k = 0; k < block.reduce.size(); ++k)
       if (product.moving.reduce[k] == 1 && extent_of(block.reduce[k]) % lanes == 0 &&
           can_run_along(view, product.shared, static_cast<int>(k)))

@@ -4,6 +4,7 @@
 #include "kernel/space/modules.h"
 #include "kernel/space/tiles.h"
 #include "kernel/tree.h"
+#include "kernel/words.h"
 
 namespace isomer::kernel {
 namespace {
@@ -19,7 +20,7 @@ std::optional<Passed> rows_passed(const View& view, const std::string& name) {
   const Block& reader = view.block(name);
   const std::vector<LoadAccess> accesses = load_accesses(view.kernel(), reader);
   if (std::none_of(accesses.begin(), accesses.end(),
-                   [&](const LoadAccess& access) { return view.buffer(access.buffer).is_constant; }))
+                   [&](const LoadAccess& access) { return view.is_constant(access.buffer); }))
     return std::nullopt;
   for (const LoadAccess& access : accesses) {
     const auto makers = writers(view.kernel(), access.buffer);
@@ -106,8 +107,10 @@ void map_inside(Builder& builder, const std::string& name, const Passed& passed)
   if (outer.empty()) return;
   const std::vector<std::string> users = readers(view.kernel(), passed.access.buffer);
   const Block& user = view.block(users[0]);
-  if (users.size() > 1 || !user.is_reduction()) {
-    if (users.size() == 1 && view.loads_of(user, passed.access.buffer) == 1 &&
+  // Words of what lies together are loaded as such.
+  const bool only_reads = is_word_of_memory(view.kernel(), view.block(map).bodies[0]);
+  if (users.size() > 1 || !user.is_reduction() || only_reads) {
+    if ((only_reads || (users.size() == 1 && view.loads_of(user, passed.access.buffer) == 1)) &&
         builder.decide(map, "inline_later", true))
       (void)tried(builder.schedule.compute_inline(map));
     return parallelize(builder, name, outer, work);

@@ -7,6 +7,8 @@ namespace isomer::kernel {
 
 /// Sums of halves in float32: each step would round them otherwise, and cost more.
 Module wide_sums();
+/// Sums of products of bytes over words of them, as instructions add them up.
+Module narrow_products();
 /// Maps that nothing is gained from storing.
 Module inline_maps();
 /// Neighbouring dims of buffers become one (primitives.h), once, before the first block is looked at.

@@ -61,14 +61,14 @@ bool pack(Builder& builder, const Tiled& reduction, Tile& tile) {
       tile.pads = false;
       continue;
     }
-    const bool worth = can && (stride != 1 || view.buffer(access.buffer).is_constant ||
+    const bool worth = can && (stride != 1 || view.is_constant(access.buffer) ||
                                (has_tail && view.reuse(block, access) >= kWorthPadding));
     const bool packs = stride != 1 || (can && builder.decide(name, fmt::format("packs_operand{}", operand++), worth));
     if (!packs) {
       tile.pads = false;
       continue;
     }
-    const bool is_constant = view.buffer(access.buffer).is_constant;
+    const bool is_constant = view.is_constant(access.buffer);
     // What each tile reads of its own comes in several streams, of which memory gives more at once than of one.
     const bool is_read_once = view.reuse(block, access) <= tile.rows;
     const bool streams =

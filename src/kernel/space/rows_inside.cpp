@@ -107,7 +107,8 @@ bool lay_out_rows(Builder& builder, const std::string& name, const LoadAccess& r
   for (auto producer = all.rbegin(); producer != all.rend(); ++producer) {
     const auto made = points(view.block(*producer));
     const Schedule moved_from = schedule;
-    if (!view.is_alone(*producer) || !made || !schedule.compute_at(*producer, *fused).ok()) continue;
+    if (!view.is_alone(*producer) || view.is_known(*producer) || !made || !schedule.compute_at(*producer, *fused).ok())
+      continue;
     if (view.iterations(view.loops(*producer)) > *made + *made / 4) {
       schedule = moved_from;
       continue;

@@ -35,7 +35,7 @@ std::set<std::string> scheduled_by(const std::function<void(Builder&)>& whole, B
 
 const Space& default_space() {
   static const Space space = {
-      {false, {wide_sums()}},
+      {false, {wide_sums(), narrow_products()}},
       {false, {inline_maps()}},
       {false, {collapse()}},
       {false, {groups()}},

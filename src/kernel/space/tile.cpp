@@ -146,7 +146,7 @@ bool Tiler::can_shuffle(const LoadAccess& access, const Tile& tile) const {
 bool Tiler::can_vectorize(const Tile& tile, bool is_contiguous) const {
   const int axis = tile.vector_axis;
   const bool weighs = std::any_of(tile.accesses.begin(), tile.accesses.end(), [&](const LoadAccess& access) {
-    return view_.buffer(access.buffer).is_constant && access.axes[axis] != 0;
+    return view_.is_constant(access.buffer) && access.axes[axis] != 0;
   });
   bool moves = false;
   for (const LoadAccess& access : tile.accesses) {
@@ -334,7 +334,7 @@ std::optional<PackedDim> packed_dim(const LoadAccess& access, int axis) {
 bool can_pack(const View& view, const Tiled& reduction, const LoadAccess& access, int axis, int64_t width) {
   const auto dim = packed_dim(access, axis);
   if (!view.machine().packing || !dim || dim->offset % width != 0) return false;
-  return view.buffer(access.buffer).is_constant ||
+  return view.is_constant(access.buffer) ||
          (!reduction.is_repeated && view.reuse(view.block(reduction.name), access) >= kWorthCopy);
 }
 

@@ -1,0 +1,335 @@
+#include <algorithm>
+#include <map>
+
+#include "kernel/copies.h"
+#include "kernel/padding.h"
+#include "kernel/primitives.h"
+#include "kernel/words.h"
+
+namespace isomer::kernel::primitives {
+namespace {
+
+bool is_byte(DataType type) { return type == DataType::kInt8 || type == DataType::kUInt8; }
+
+/// An integer that the expression is, whatever it is computed from; nothing for any other.
+std::optional<int64_t> known_integer(const Expr& expr) {
+  const auto* cast = te::as<te::Cast>(expr);
+  return te::as_constant(cast ? cast->operand : expr);
+}
+
+Expr int32(int64_t value) { return te::literal(static_cast<int64_t>(static_cast<int32_t>(value)), DataType::kInt32); }
+
+/// A factor of a product: int32(load) - offset, or where `condition` is false 0.
+struct Factor {
+  Expr load;       ///< of a byte
+  Expr offset;     ///< int32
+  Expr condition;  ///< over axis(k) for the load's index k; empty: it always holds
+
+  bool is_signed() const { return load.dtype() == DataType::kInt8; }
+  const std::vector<Expr>& index() const { return te::as<te::Load>(load)->index; }
+  int buffer() const { return te::as<te::Load>(load)->buffer.index; }
+};
+
+std::optional<Factor> factor_of(const Expr& expr) {
+  Factor factor;
+  Expr value = expr, condition;
+  if (const auto* select = te::as<te::Select>(expr)) {
+    if (known_integer(select->otherwise) != 0) return std::nullopt;
+    condition = select->condition;
+    value = select->then;
+  }
+  const auto* difference = te::as<te::Binary>(value);
+  if (difference && difference->op == te::BinaryOp::kSub) {
+    factor.offset = difference->right;
+    value = difference->left;
+  } else if (difference && difference->op == te::BinaryOp::kAdd && known_integer(difference->right)) {
+    factor.offset = int32(-*known_integer(difference->right));
+    value = difference->left;
+  }
+  const auto* cast = te::as<te::Cast>(value);
+  if (!cast || value.dtype() != DataType::kInt32 || !te::as<te::Load>(cast->operand) || !is_byte(cast->operand.dtype()))
+    return std::nullopt;
+  factor.load = cast->operand;
+  if (condition) {
+    const auto over = over_index(condition, factor.index());
+    if (!over) return std::nullopt;
+    factor.condition = *over;
+  }
+  if (const auto known = factor.offset ? known_integer(factor.offset) : std::optional<int64_t>(0))
+    factor.offset = int32(*known);
+  return factor;
+}
+
+/// Whether the offset is a number that the factor's own byte may be; a padding is such a byte, less the offset.
+bool is_offset_a_byte(const Factor& factor) {
+  if (const auto known = known_integer(factor.offset))
+    return factor.is_signed() ? -128 <= *known && *known < 128 : 0 <= *known && *known < 256;
+  const auto* cast = te::as<te::Cast>(factor.offset);
+  return cast && cast->operand.dtype() == factor.load.dtype();
+}
+
+bool reads_reduction(const Expr& expr) {
+  return te::any_node(expr, [](const Expr& e) {
+    const auto* variable = te::as<te::Var>(e);
+    return variable && variable->kind == te::VarKind::kReduce;
+  });
+}
+
+/// One dim of the load is the iterator of the reduction, which has no part in any other.
+std::optional<size_t> dim_along(const Factor& factor, int iterator) {
+  const Expr step = te::reduce_axis(iterator);
+  std::optional<size_t> dim;
+  for (size_t k = 0; k < factor.index().size(); ++k) {
+    const Expr& index = factor.index()[k];
+    if (index == step && !dim)
+      dim = k;
+    else if (te::any_node(index, [&](const Expr& e) { return e == step; }))
+      return std::nullopt;
+  }
+  return dim;
+}
+
+/// What a block over other iterators computes: iterators of the old one, and what they are in the new.
+Expr renamed(const Expr& expr, const std::vector<std::pair<Expr, Expr>>& iterators) {
+  return te::transform(expr, [&](const Expr& e) -> Expr {
+    const auto found = std::find_if(iterators.begin(), iterators.end(), [&](const auto& i) { return i.first == e; });
+    return found == iterators.end() ? Expr() : found->second;
+  });
+}
+
+/// How the parts of a factor's words are made of its bytes.
+struct Parts {
+  int count = 0;
+  bool flips = false;    ///< the sign bit of bytes: they are of the other kind then, and so much more or less
+  bool offsets = false;  ///< they are less the offset
+
+  /// What a part is more than the factor.
+  Expr offset(const Factor& factor) const {
+    if (offsets) return int32(0);
+    if (!flips) return factor.offset;
+    const int64_t shift = factor.is_signed() ? 128 : -128;
+    const auto known = known_integer(factor.offset);
+    return known ? int32(*known + shift) : factor.offset + int32(shift);
+  }
+};
+
+/// Copies a factor, words of its parts along the iterator; the word that the block reads instead.
+Result<Expr> words_of(Kernel& kernel, const std::string& name, const Factor& factor, int iterator, const Parts& parts) {
+  TRY(const Place place, find_block(kernel, name));
+  const Block& block = place.block();
+  const Buffer source = kernel.buffers[static_cast<size_t>(factor.buffer())];
+  TRY_VOID(check_complete(kernel, place, factor.buffer()));
+  for (const int buffer : loads(factor.offset)) TRY_VOID(check_complete(kernel, place, buffer));
+  TRY(CopiedRegion region, copied_region(kernel, block, factor.buffer(), factor.index(), factor.condition));
+  const size_t dim = *dim_along(factor, iterator);
+  if (!(region.from[dim] == te::axis(static_cast<int>(dim))))
+    return invalid(name, "a condition that does not bound iterator {} expected", iterator);
+  const int64_t steps = *te::as_constant(block.reduce[static_cast<size_t>(iterator)].extent);
+  region.extents[dim] = te::index((steps + parts.count - 1) / parts.count);
+
+  // The offset, over the dims of the copy.
+  std::vector<std::pair<Expr, Expr>> iterators;
+  for (size_t k = 0; k < region.to.size(); ++k)
+    if (te::as<te::Var>(factor.index()[k])) iterators.emplace_back(factor.index()[k], region.from[k]);
+  const Expr offset = renamed(factor.offset, iterators);
+  bool is_closed = true;
+  for (const auto* list : {&block.axes, &block.reduce})
+    for (size_t k = 0; k < list->size(); ++k) {
+      const Expr each = list == &block.axes ? te::axis(static_cast<int>(k)) : te::reduce_axis(static_cast<int>(k));
+      const auto is_it = [&](const auto& known) { return known.first == each; };
+      is_closed &= !te::any_node(factor.offset, [&](const Expr& e) { return e == each; }) ||
+                   std::any_of(iterators.begin(), iterators.end(), is_it);
+    }
+  const bool needs_offset = parts.offsets || factor.condition;
+  if (needs_offset && !is_closed) return invalid(name, "an offset that the dims of '{}' decide expected", source.name);
+
+  const auto word = [&](const auto& part) {
+    std::vector<Expr> values;
+    for (int k = 0; k < parts.count; ++k) {
+      const Expr step = te::axis(static_cast<int>(dim)) * parts.count + k;
+      const Expr value = part(step);
+      const bool is_inside = steps % parts.count == 0;
+      values.push_back(is_inside ? value : te::select(step < te::index(steps), value, te::literal(0, value.dtype())));
+    }
+    const Expr made = word_of(values);
+    const Expr signs = te::literal(int64_t{0x80808080}, DataType::kUInt32);
+    return parts.flips ? te::binary(te::BinaryOp::kXor, made, signs) : made;
+  };
+  const auto element = [&](const Expr& step) {
+    std::vector<Expr> from = region.from;
+    from[dim] = step;
+    const Expr load = load_buffer(kernel, factor.buffer(), from);
+    return parts.offsets && known_integer(offset) != 0 ? te::cast(DataType::kInt32, load) - offset : load;
+  };
+  Expr value = word(element);
+  if (factor.condition) {
+    const Expr condition = te::transform(factor.condition, [&](const Expr& e) -> Expr {
+      const auto* variable = te::as<te::Var>(e);
+      return variable && variable->kind == te::VarKind::kSpatial ? region.from[static_cast<size_t>(variable->index)]
+                                                                 : Expr();
+    });
+    const Expr padding = parts.offsets ? int32(0) : offset;
+    value = te::select(te::simplify_index(condition), value, word([&](const Expr&) { return padding; }));
+  }
+  Shape shape;
+  for (const Expr& extent : region.extents) shape.push_back(Dim(extent));
+  const int words = add_buffer(kernel, source.name + ".words", DataType::kUInt32, shape);
+  const std::string copier = fresh_block_name(kernel, kernel.buffers[static_cast<size_t>(words)].name);
+  const std::vector<Expr> point = te::axes(static_cast<int>(shape.size()));
+  insert_beside(kernel, place, map_to(kernel, copier, region.extents, words, point, value), false);
+  return load_buffer(kernel, words, region.to);
+}
+
+/// The sums of a factor's parts over the whole reduction of a block, by a block of their own; over the block's axes.
+Result<Expr> sums_of(Kernel& kernel, const std::string& name, const Factor& factor, const Parts& parts) {
+  TRY(const Place place, find_block(kernel, name));
+  const Block block = place.block();
+  const Expr shift = int32(!parts.flips ? 0 : factor.is_signed() ? 128 : -128);
+  Expr part = te::cast(DataType::kInt32, factor.load);
+  if (parts.flips) part = part + shift;
+  if (factor.condition) {
+    const Expr condition = te::transform(factor.condition, [&](const Expr& e) -> Expr {
+      const auto* variable = te::as<te::Var>(e);
+      return variable && variable->kind == te::VarKind::kSpatial ? factor.index()[static_cast<size_t>(variable->index)]
+                                                                 : Expr();
+    });
+    part = te::select(condition, part, parts.offset(factor));
+  }
+  Block sums;
+  std::vector<std::pair<Expr, Expr>> iterators;
+  std::vector<Expr> extents, index;
+  int64_t times = 1;
+  const auto has = [&](const Expr& iterator) {
+    return te::any_node(part, [&](const Expr& e) { return e == iterator; });
+  };
+  Shape shape;
+  for (size_t k = 0; k < block.axes.size(); ++k) {
+    const Expr axis = te::axis(static_cast<int>(k));
+    if (!has(axis)) continue;
+    iterators.emplace_back(axis, te::axis(static_cast<int>(shape.size())));
+    index.push_back(axis);
+    shape.push_back(Dim(block.axes[k].extent));
+    extents.push_back(block.axes[k].extent);
+  }
+  size_t reduced = 0;
+  for (size_t k = 0; k < block.reduce.size(); ++k) {
+    const Expr step = te::reduce_axis(static_cast<int>(k));
+    if (!has(step)) {
+      times *= *te::as_constant(block.reduce[k].extent);
+      continue;
+    }
+    iterators.emplace_back(step, te::reduce_axis(static_cast<int>(reduced++)));
+    extents.push_back(block.reduce[k].extent);
+  }
+  const std::string hint = kernel.buffers[static_cast<size_t>(factor.buffer())].name + ".sums";
+  const int buffer = add_buffer(kernel, hint, DataType::kInt32, shape);
+  sums.name = fresh_block_name(kernel, kernel.buffers[static_cast<size_t>(buffer)].name);
+  sums.combine = te::sum(DataType::kInt32);
+  sums.initialize = true;
+  sums.writes = {{buffer, te::axes(static_cast<int>(shape.size()))}};
+  const Expr body = renamed(part, iterators);
+  sums.bodies = {times == 1 ? body : body * int32(times)};
+  insert_beside(kernel, place,
+                under_loops(kernel, extents,
+                            [&](const std::vector<Expr>& variables) {
+                              for (size_t k = 0; k < extents.size(); ++k)
+                                (k < shape.size() ? sums.axes : sums.reduce).push_back({extents[k], variables[k]});
+                              return sums;
+                            }),
+                false);
+  return load_buffer(kernel, buffer, index);
+}
+
+/// Which factor's words are a dot's first, and how both are made. Bytes: the first ones unsigned, the other ones
+/// signed; of two of a kind those of constants stay, or become, such that offsets are multiplied with sums of
+/// constants.
+struct Plan {
+  Factor a, b;
+  Parts of_a, of_b;
+};
+
+Plan plan_of(const Kernel& kernel, Factor left, Factor right, int count) {
+  if (count == 2) return {left, right, {2, false, true}, {2, false, true}};
+  const auto is_constant = [&](const Factor& f) { return kernel.buffers[static_cast<size_t>(f.buffer())].is_constant; };
+  bool swaps = left.is_signed() && !right.is_signed();
+  if (left.is_signed() == right.is_signed()) swaps = is_constant(left) && !is_constant(right);
+  if (swaps) std::swap(left, right);
+  const Parts a = {4, left.is_signed(), false}, b = {4, !right.is_signed(), false};
+  return {std::move(left), std::move(right), a, b};
+}
+
+}  // namespace
+
+Result<void> multiply_words(Kernel& kernel, const std::string& name, int64_t iterator, int64_t count) {
+  TRY(const Place place, find_block(kernel, name));
+  const Block block = place.block();
+  if (count != 2 && count != 4) return invalid(name, "words of 2 or 4 integers expected, of {} found", count);
+  const auto nest = plain_nest(*const_cast<Statement*>(place.root()));
+  if (!nest || !block.is_reduction() || !block.initialize || block.writes.size() != 1 ||
+      block.combine.name != te::sum(DataType::kInt32).name)
+    return invalid(name, "a sum of int32, with its initialization, alone in loops of its own expected");
+  const auto* product = te::as<te::Binary>(block.bodies[0]);
+  const bool is_product = product && product->op == te::BinaryOp::kMul;
+  const auto left = is_product ? factor_of(product->left) : std::nullopt;
+  const auto right = is_product ? factor_of(product->right) : std::nullopt;
+  if (!left || !right || reads_reduction(left->offset) || reads_reduction(right->offset))
+    return invalid(name, "products of bytes, less an offset each, expected");
+  if (iterator < 0 || iterator >= static_cast<int64_t>(block.reduce.size()))
+    return invalid(name, "an iterator of the reduction expected, {} found", iterator);
+  const auto along = static_cast<int>(iterator);
+  if (!dim_along(*left, along) || !dim_along(*right, along))
+    return invalid(name, "an iterator that a dim of each factor runs along, and no other, expected, {} found",
+                   iterator);
+  double total = 1;
+  for (const Iterator& step : block.reduce) {
+    const auto extent = te::as_constant(step.extent);
+    if (!extent) return invalid(name, "a reduction of constant length expected");
+    total *= static_cast<double>(*extent);
+  }
+  if (total > 1e9) return invalid(name, "a reduction of at most 1e9 steps expected");
+  const Plan plan = plan_of(kernel, *left, *right, static_cast<int>(count));
+  for (const Factor* factor : {&plan.a, &plan.b})
+    if (factor->condition && count == 4 && !is_offset_a_byte(*factor))
+      return invalid(name, "a padding that is a byte expected");
+
+  TRY(const Expr a, words_of(kernel, name, plan.a, along, plan.of_a));
+  TRY(const Expr b, words_of(kernel, name, plan.b, along, plan.of_b));
+  // sum (p - y)(q - z) = sum p q - y sum q - z sum p + steps y z
+  const Expr y = plan.of_a.offset(plan.a), z = plan.of_b.offset(plan.b);
+  const bool has_y = known_integer(y) != 0, has_z = known_integer(z) != 0;
+  Expr sum_of_a, sum_of_b;
+  if (has_y) {
+    TRY(sum_of_b, sums_of(kernel, name, plan.b, plan.of_b));
+  }
+  if (has_z) {
+    TRY(sum_of_a, sums_of(kernel, name, plan.a, plan.of_a));
+  }
+  std::string computing = name;
+  if (has_y || has_z) {
+    TRY(computing, cache_write(kernel, name));
+  }
+
+  TRY(const Place dots, find_block(kernel, computing));
+  Block& of_words = dots.block();
+  of_words.bodies = {dot_of_words({a, b, static_cast<int>(count)})};
+  const size_t step = static_cast<size_t>(iterator);
+  const Expr extent = te::index((*te::as_constant(block.reduce[step].extent) + count - 1) / count);
+  TRY(const Place loop, find_loop(kernel, te::as<te::Var>(block.reduce[step].binding)->index));
+  loop.loop().extent = extent;
+  of_words.reduce[step].extent = extent;
+
+  if (computing == name) return {};
+  TRY(const Place map, find_block(kernel, name));
+  Expr& result = map.block().bodies[0];
+  if (has_y) result = result - y * sum_of_b;
+  if (has_z) result = result - z * sum_of_a;
+  if (has_y && has_z) {
+    const auto known_y = known_integer(y), known_z = known_integer(z);
+    const auto steps = static_cast<int64_t>(total);
+    // Wrapping, as all sums here: the factors are below 2^9.
+    result = result + (known_y && known_z ? int32(steps * *known_y * *known_z) : y * z * int32(steps));
+  }
+  return {};
+}
+
+}  // namespace isomer::kernel::primitives
