@@ -102,6 +102,7 @@ Result<CodeMaker> CodeMaker::create(const Settings& settings, const CompileChoic
   compile.assign_layouts = keeps("layouts");
   compile.packing = keeps("packing");
   compile.micro_tiles = keeps("micro-tiles");
+  compile.words = keeps("words");
   if (choices.for_gpu || is_gpu) for_gpu(compile);
   maker.plan_ = choices.plan;
   maker.measures_ =
@@ -114,7 +115,7 @@ Result<CodeMaker> CodeMaker::create(const Settings& settings, const CompileChoic
 Result<kernel::Records> CodeMaker::open_records() const { return isomer::open_records(records_); }
 
 Result<Graph> CodeMaker::prepared(Graph graph, const std::vector<std::string>& without) const {
-  TRY_VOID(prepare_for_code(graph, {level_, without, options_.threads}));
+  TRY_VOID(prepare_for_code(graph, prepare_options(options_, level_, without)));
   return graph;
 }
 

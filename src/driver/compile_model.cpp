@@ -136,7 +136,7 @@ class ModelCompiler {
     derivation.level = options_.level;
     substitutions::Theory theory;
     TRY(substitutions::Derived made, derived(model, derivation, theory, {.threads = compile_.threads}));
-    TRY_VOID(prepare_for_code(made.graph, {derivation.level, {}, compile_.threads}));
+    TRY_VOID(prepare_for_code(made.graph, prepare_options(compile_, derivation.level)));
     return std::move(made.graph);
   }
 

@@ -149,7 +149,10 @@ Result<Expr> words_of(Kernel& kernel, const std::string& name, const Factor& fac
       const Expr step = te::axis(static_cast<int>(dim)) * parts.count + k;
       const Expr value = part(step);
       const bool is_inside = steps % parts.count == 0;
-      values.push_back(is_inside ? value : te::select(step < te::index(steps), value, te::literal(0, value.dtype())));
+      // Beyond the last step parts are 0, once they are flipped.
+      const int64_t sign = value.dtype() == DataType::kInt8 ? -128 : 128;
+      const Expr none = te::literal(parts.flips ? sign : 0, value.dtype());
+      values.push_back(is_inside ? value : te::select(step < te::index(steps), value, none));
     }
     const Expr made = word_of(values);
     const Expr signs = te::literal(int64_t{0x80808080}, DataType::kUInt32);
@@ -180,27 +183,15 @@ Result<Expr> words_of(Kernel& kernel, const std::string& name, const Factor& fac
   return load_buffer(kernel, words, region.to);
 }
 
-/// The sums of a factor's parts over the whole reduction of a block, by a block of their own; over the block's axes.
-Result<Expr> sums_of(Kernel& kernel, const std::string& name, const Factor& factor, const Parts& parts) {
-  TRY(const Place place, find_block(kernel, name));
+/// The sums of the parts of words that a block reads over its whole reduction, by a block of their own; over its axes.
+Expr sums_of(Kernel& kernel, const Place& place, const Expr& word, bool is_signed) {
   const Block block = place.block();
-  const Expr shift = int32(!parts.flips ? 0 : factor.is_signed() ? 128 : -128);
-  Expr part = te::cast(DataType::kInt32, factor.load);
-  if (parts.flips) part = part + shift;
-  if (factor.condition) {
-    const Expr condition = te::transform(factor.condition, [&](const Expr& e) -> Expr {
-      const auto* variable = te::as<te::Var>(e);
-      return variable && variable->kind == te::VarKind::kSpatial ? factor.index()[static_cast<size_t>(variable->index)]
-                                                                 : Expr();
-    });
-    part = te::select(condition, part, parts.offset(factor));
-  }
-  Block sums;
+  const Expr ones = te::literal(int64_t{0x01010101}, DataType::kUInt32);
+  Expr body = is_signed ? dot_of_words({ones, word, 4}) : dot_of_words({word, ones, 4});
   std::vector<std::pair<Expr, Expr>> iterators;
   std::vector<Expr> extents, index;
-  int64_t times = 1;
   const auto has = [&](const Expr& iterator) {
-    return te::any_node(part, [&](const Expr& e) { return e == iterator; });
+    return te::any_node(word, [&](const Expr& e) { return e == iterator; });
   };
   Shape shape;
   for (size_t k = 0; k < block.axes.size(); ++k) {
@@ -211,32 +202,31 @@ Result<Expr> sums_of(Kernel& kernel, const std::string& name, const Factor& fact
     shape.push_back(Dim(block.axes[k].extent));
     extents.push_back(block.axes[k].extent);
   }
-  size_t reduced = 0;
+  int reduced = 0;
   for (size_t k = 0; k < block.reduce.size(); ++k) {
     const Expr step = te::reduce_axis(static_cast<int>(k));
     if (!has(step)) {
-      times *= *te::as_constant(block.reduce[k].extent);
+      body = body * int32(*te::as_constant(block.reduce[k].extent));
       continue;
     }
-    iterators.emplace_back(step, te::reduce_axis(static_cast<int>(reduced++)));
+    iterators.emplace_back(step, te::reduce_axis(reduced++));
     extents.push_back(block.reduce[k].extent);
   }
-  const std::string hint = kernel.buffers[static_cast<size_t>(factor.buffer())].name + ".sums";
-  const int buffer = add_buffer(kernel, hint, DataType::kInt32, shape);
+  const int words = te::as<te::Load>(word)->buffer.index;
+  const int buffer =
+      add_buffer(kernel, kernel.buffers[static_cast<size_t>(words)].name + ".sums", DataType::kInt32, shape);
+  Block sums;
   sums.name = fresh_block_name(kernel, kernel.buffers[static_cast<size_t>(buffer)].name);
   sums.combine = te::sum(DataType::kInt32);
   sums.initialize = true;
   sums.writes = {{buffer, te::axes(static_cast<int>(shape.size()))}};
-  const Expr body = renamed(part, iterators);
-  sums.bodies = {times == 1 ? body : body * int32(times)};
-  insert_beside(kernel, place,
-                under_loops(kernel, extents,
-                            [&](const std::vector<Expr>& variables) {
-                              for (size_t k = 0; k < extents.size(); ++k)
-                                (k < shape.size() ? sums.axes : sums.reduce).push_back({extents[k], variables[k]});
-                              return sums;
-                            }),
-                false);
+  sums.bodies = {renamed(body, iterators)};
+  const auto at_point = [&](const std::vector<Expr>& variables) {
+    for (size_t k = 0; k < extents.size(); ++k)
+      (k < shape.size() ? sums.axes : sums.reduce).push_back({extents[k], variables[k]});
+    return sums;
+  };
+  insert_beside(kernel, place, under_loops(kernel, extents, at_point), false);
   return load_buffer(kernel, buffer, index);
 }
 
@@ -294,31 +284,21 @@ Result<void> multiply_words(Kernel& kernel, const std::string& name, int64_t ite
 
   TRY(const Expr a, words_of(kernel, name, plan.a, along, plan.of_a));
   TRY(const Expr b, words_of(kernel, name, plan.b, along, plan.of_b));
+  TRY(const Place sum, find_block(kernel, name));
+  Iterator& step = sum.block().reduce[static_cast<size_t>(along)];
+  sum.block().bodies = {dot_of_words({a, b, static_cast<int>(count)})};
+  step.extent = te::index((*te::as_constant(step.extent) + count - 1) / count);
+  TRY(const Place loop, find_loop(kernel, te::as<te::Var>(step.binding)->index));
+  loop.loop().extent = step.extent;
+
   // sum (p - y)(q - z) = sum p q - y sum q - z sum p + steps y z
   const Expr y = plan.of_a.offset(plan.a), z = plan.of_b.offset(plan.b);
   const bool has_y = known_integer(y) != 0, has_z = known_integer(z) != 0;
+  if (!has_y && !has_z) return {};
   Expr sum_of_a, sum_of_b;
-  if (has_y) {
-    TRY(sum_of_b, sums_of(kernel, name, plan.b, plan.of_b));
-  }
-  if (has_z) {
-    TRY(sum_of_a, sums_of(kernel, name, plan.a, plan.of_a));
-  }
-  std::string computing = name;
-  if (has_y || has_z) {
-    TRY(computing, cache_write(kernel, name));
-  }
-
-  TRY(const Place dots, find_block(kernel, computing));
-  Block& of_words = dots.block();
-  of_words.bodies = {dot_of_words({a, b, static_cast<int>(count)})};
-  const size_t step = static_cast<size_t>(iterator);
-  const Expr extent = te::index((*te::as_constant(block.reduce[step].extent) + count - 1) / count);
-  TRY(const Place loop, find_loop(kernel, te::as<te::Var>(block.reduce[step].binding)->index));
-  loop.loop().extent = extent;
-  of_words.reduce[step].extent = extent;
-
-  if (computing == name) return {};
+  if (has_y) sum_of_b = sums_of(kernel, *find_block(kernel, name), b, true);
+  if (has_z) sum_of_a = sums_of(kernel, *find_block(kernel, name), a, false);
+  TRY_VOID(cache_write(kernel, name));
   TRY(const Place map, find_block(kernel, name));
   Expr& result = map.block().bodies[0];
   if (has_y) result = result - y * sum_of_b;

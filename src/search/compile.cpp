@@ -281,7 +281,7 @@ class Compiler {
 
 void for_gpu(CompileOptions& options) {
   options.space = kernel::gpu_space();
-  options.fuse.attention = options.assign_layouts = false;
+  options.fuse.attention = options.assign_layouts = options.words = false;
 }
 
 kernel::Machine machine_of(const kernel::CpuTarget& target, int threads) {
@@ -299,6 +299,7 @@ kernel::Machine machine_of(const CompileOptions& options) {
   kernel::Machine machine = cpu ? machine_of(*cpu, options.threads) : kernel::Machine();
   machine.packing = options.packing;
   machine.micro_tiles = options.micro_tiles;
+  if (!options.words) machine.word_parts = 0;
   return machine;
 }
 

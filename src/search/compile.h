@@ -39,6 +39,7 @@ struct CompileOptions {
   bool assign_layouts = true;  ///< else everything is row-major
   bool packing = true;         ///< as in kernel::Machine
   bool micro_tiles = true;
+  bool words = true;  ///< integers of words are added up at once, and products are of integers where they can be
   std::function<void(std::string_view)> log = nullptr;
 };
 

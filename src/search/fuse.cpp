@@ -9,6 +9,7 @@
 #include <set>
 
 #include "graph/algorithms.h"
+#include "graph/edit.h"
 #include "graph/infer.h"
 #include "graph/op_context.h"
 #include "graph/te/rewrite_program.h"
@@ -309,13 +310,14 @@ class Fuser {
     return {};
   }
 
-  /// Constants of one element become literals.
+  /// Constants of one element become literals, vectors whose elements are all the same, too: zero points of channels.
   void specialize(te::Program& program, const std::vector<ValueId>& inputs) const {
     std::map<int, Expr> literals;
     for (size_t k = 0; k < inputs.size(); ++k) {
       if (!inputs[k].valid() || !graph_.is_constant(inputs[k])) continue;
       const Tensor& tensor = *graph_.value(inputs[k]).constant;
-      if (tensor.count() != 1 || !is_computable(tensor.dtype())) continue;
+      const bool is_one = tensor.count() == 1 || (tensor.dims().size() == 1 && tensor.count() > 0 && is_splat(tensor));
+      if (!is_one || !is_computable(tensor.dtype())) continue;
       const DataType dtype = tensor.dtype();
       literals.emplace(static_cast<int>(k),
                        is_float(dtype) ? te::literal(tensor.real(0), dtype) : te::literal(tensor.integer(0), dtype));

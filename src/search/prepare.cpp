@@ -3,6 +3,7 @@
 #include "graph/onnx/versions.h"
 #include "graph/passes/pipeline.h"
 #include "graph/passes/specialize_bodies.h"
+#include "search/integer_products.h"
 
 namespace isomer {
 namespace {
@@ -12,9 +13,16 @@ constexpr int kMostRounds = 4;
 
 }  // namespace
 
+PrepareOptions prepare_options(const CompileOptions& options, int level, std::vector<std::string> without) {
+  return {level, std::move(without), options.threads, options.words};
+}
+
 Result<void> prepare_for_code(Graph& graph, const PrepareOptions& options) {
   // Composites of every opset have their row: what the file's opset would not let a file say, a kernel may be.
   graph.edit_info().opsets[""] = kNewestRowOpset;
+  if (options.integer_products && options.level >= 2) {
+    if (auto made = use_integer_products(graph); !made.ok()) return std::move(made).error();
+  }
   // What becomes constant around a body is so inside of it.
   for (int round = 0; round < kMostRounds; ++round) {
     TRY(const int specialized, specialize_bodies(graph));

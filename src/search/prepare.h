@@ -2,7 +2,7 @@
 // model's opset is, bodies specialized for what is known around them.
 #pragma once
 
-#include "graph/graph.h"
+#include "search/compile.h"
 
 namespace isomer {
 
@@ -10,7 +10,11 @@ struct PrepareOptions {
   int level = 2;
   std::vector<std::string> without = {};  ///< passes that are left out
   int threads = 1;
+  bool integer_products = false;  ///< instead of those of dequantized numbers (integer_products.h), from level 2 on
 };
+
+/// Those for code that is made with these options.
+PrepareOptions prepare_options(const CompileOptions& options, int level, std::vector<std::string> without = {});
 
 /// Of a graph whose dims are bound. Errors: those of the passes.
 Result<void> prepare_for_code(Graph& graph, const PrepareOptions& options);

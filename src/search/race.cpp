@@ -75,7 +75,7 @@ Result<double> seconds_of(Runner& runner, int runs, std::span<const std::byte> s
 Result<std::unique_ptr<Runner>> compiled_runner(const Graph& graph, std::span<const Tensor> inputs, int level,
                                                 const CompileOptions& options) {
   Graph prepared = graph;
-  TRY_VOID(prepare_for_code(prepared, {level, {}, options.threads}));
+  TRY_VOID(prepare_for_code(prepared, prepare_options(options, level)));
   TRY(Compilation compiled, compile(prepared, options));
   return runner_of(std::move(compiled), inputs, options.threads, options.memory);
 }

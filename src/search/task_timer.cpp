@@ -30,7 +30,8 @@ constexpr int64_t kBandwidthBytes = int64_t{32} << 20;
 /// Who chose the schedule, and of what kind of model the times are.
 std::string maker_of(const CompileOptions& options, Weights weights) {
   return tune::maker_of(std::string("default") + (options.packing ? "" : ", without packing") +
-                            (options.micro_tiles ? "" : ", without micro-tiles"),
+                            (options.micro_tiles ? "" : ", without micro-tiles") +
+                            (options.words ? "" : ", without words"),
                         weights);
 }
 

@@ -1,0 +1,154 @@
+#include "search/integer_products.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "graph/edit.h"
+
+namespace isomer {
+namespace {
+
+constexpr int64_t kMostTerms = 1 << 15;
+
+/// What an operand is dequantized from.
+struct Quantized {
+  ValueId numbers, zero;  ///< zero: none where it is 0
+  ValueId scale;
+  std::optional<int64_t> axis;  ///< of the scale and the zero; nothing: they are one element each
+};
+
+/// One element of a constant as a scalar, and none where that is 0; other values as they are.
+ValueId simple_zero(Graph& graph, ValueId zero) {
+  const Tensor* const known = zero.valid() ? constant_of(graph, zero) : nullptr;
+  if (!known || known->count() == 0 || !is_splat(*known)) return zero;
+  const int64_t value = known->integer(0);
+  if (value == 0) return {};
+  return emit_constant(graph, Tensor::from_ints(known->dtype(), {}, std::vector<int64_t>{value}), "zero_point");
+}
+
+std::optional<Quantized> quantized(const Graph& graph, ValueId value) {
+  const Node* const node = producer(graph, value, "DequantizeLinear");
+  if (!node) return std::nullopt;
+  const ValueType &numbers = graph.value(node->inputs[0]).type, &scale = graph.value(node->inputs[1]).type;
+  const bool are_bytes = numbers.dtype == DataType::kInt8 || numbers.dtype == DataType::kUInt8;
+  const auto* blocks = attribute_of<int64_t>(*node, "block_size");
+  if (!are_bytes || !numbers.has_shape() || !scale.has_shape() || scale.dtype != DataType::kFloat32 ||
+      graph.value(value).type.dtype != DataType::kFloat32 || (blocks && *blocks != 0))
+    return std::nullopt;
+  Quantized result{node->inputs[0], input_of(*node, 2), node->inputs[1], std::nullopt};
+  const auto elements = element_count(*scale.shape).constant();
+  if (scale.shape->size() > 1) return std::nullopt;
+  if (elements == 1) return result;
+  const auto rank = static_cast<int64_t>(numbers.shape->size());
+  const auto* axis = attribute_of<int64_t>(*node, "axis");
+  if (!axis || *axis < -rank || *axis >= rank) return std::nullopt;
+  result.axis = *axis < 0 ? *axis + rank : *axis;
+  return result;
+}
+
+class Rewriter {
+ public:
+  explicit Rewriter(Graph& graph) : graph_(graph) {}
+
+  /// Whether the node was such a product.
+  Result<bool> rewrite(NodeId id) {
+    const Node node = graph_.node(id);
+    if (is_op(node, "Conv")) return convolution(id, node);
+    if (is_op(node, "MatMul")) return product(id, node, false);
+    if (!is_op(node, "Gemm") || *attribute_of<int64_t>(node, "transA") != 0 ||
+        *attribute_of<float>(node, "alpha") != 1 || *attribute_of<float>(node, "beta") != 1)
+      return false;
+    return product(id, node, *attribute_of<int64_t>(node, "transB") != 0);
+  }
+
+ private:
+  const Shape& shape(ValueId value) const { return *graph_.value(value).type.shape; }
+
+  /// Operands that are not both known before, of one scale on the left.
+  bool find(const Node& node) {
+    left_ = quantized(graph_, node.inputs[0]);
+    right_ = quantized(graph_, node.inputs[1]);
+    return left_ && right_ && !left_->axis &&
+           !(constant_of(graph_, left_->numbers) && constant_of(graph_, right_->numbers));
+  }
+
+  static bool are_few(std::span<const Dim> dims) {
+    double terms = 1;
+    for (const Dim& dim : dims) terms *= static_cast<double>(dim.constant().value_or(2 * kMostTerms));
+    return terms <= kMostTerms;
+  }
+
+  Result<bool> convolution(NodeId id, const Node& node) {
+    // Groups of channels have no words of several.
+    if (*attribute_of<int64_t>(node, "group") != 1 || !find(node) || right_->axis.value_or(0) != 0) return false;
+    const Shape filters = shape(right_->numbers);
+    if (!are_few(std::span(filters).subspan(1))) return false;
+    std::vector<int64_t> spatial(filters.size() - 2);
+    std::iota(spatial.begin(), spatial.end(), 1);
+    TRY(const ValueId sums, emit(graph_, "ConvInteger", operands(right_->numbers), node.attributes, node.name));
+    ValueId scale = right_->scale, bias = input_of(node, 2);
+    if (right_->axis) {
+      TRY(scale, along_channels(scale, spatial));
+    }
+    if (bias.valid()) {
+      TRY(bias, along_channels(bias, spatial));
+    }
+    TRY_VOID(scaled(id, node.name, sums, scale, bias));
+    return true;
+  }
+
+  Result<bool> product(NodeId id, const Node& node, bool is_transposed) {
+    if (!find(node)) return false;
+    const size_t rank = shape(right_->numbers).size();
+    if (rank < 2 || shape(left_->numbers).size() < 2 || (right_->axis && rank != 2) ||
+        right_->axis.value_or(is_transposed ? 0 : 1) != (is_transposed ? 0 : 1))
+      return false;
+    const size_t along = is_transposed ? rank - 1 : rank - 2;
+    if (!are_few(std::span(shape(right_->numbers)).subspan(along, 1))) return false;
+    ValueId right = right_->numbers;
+    if (is_transposed) {
+      TRY(right, emit(graph_, "Transpose", {right}, {{"perm", std::vector<int64_t>{1, 0}}}, node.name));
+    }
+    TRY(const ValueId sums, emit(graph_, "MatMulInteger", operands(right), {}, node.name));
+    TRY_VOID(scaled(id, node.name, sums, right_->scale, input_of(node, 2)));
+    return true;
+  }
+
+  std::vector<ValueId> operands(ValueId right) {
+    const ValueId left_zero = simple_zero(graph_, left_->zero), right_zero = simple_zero(graph_, right_->zero);
+    std::vector<ValueId> all = {left_->numbers, right, left_zero, right_zero};
+    while (!all.back().valid()) all.pop_back();
+    return all;
+  }
+
+  Result<ValueId> along_channels(ValueId vector, const std::vector<int64_t>& spatial) {
+    return emit(graph_, "Unsqueeze", {vector, emit_ints(graph_, spatial, "axes")}, {}, "");
+  }
+
+  /// The node becomes sums*(left scale*`scale`) + bias.
+  Result<void> scaled(NodeId id, const std::string& name, ValueId sums, ValueId scale, ValueId bias) {
+    const auto to = static_cast<int64_t>(DataType::kFloat32);
+    TRY(const ValueId reals, emit(graph_, "Cast", {sums}, {{"to", to}}, name));
+    TRY(const ValueId factor, emit(graph_, "Mul", {left_->scale, scale}, {}, name));
+    if (!bias.valid()) return isomer::rewrite(graph_, id, "Mul", {reals, factor}, {});
+    TRY(const ValueId product, emit(graph_, "Mul", {reals, factor}, {}, name));
+    return isomer::rewrite(graph_, id, "Add", {product, bias}, {});
+  }
+
+  Graph& graph_;
+  std::optional<Quantized> left_, right_;
+};
+
+}  // namespace
+
+Result<int> use_integer_products(Graph& graph) {
+  TRY(int changes, for_each_body(graph, [](Graph& body, NodeId) { return use_integer_products(body); }));
+  Rewriter rewriter(graph);
+  for (const NodeId id : graph.nodes()) {
+    TRY(const bool changed, rewriter.rewrite(id));
+    changes += changed ? 1 : 0;
+  }
+  return changes;
+}
+
+}  // namespace isomer

@@ -1,0 +1,18 @@
+// Products of dequantized numbers, as quantization tools write them (DequantizeLinear before each operand: QDQ), become
+// products of the integers themselves, which processors add up several at a time (kernel/words.h):
+//
+//     Conv(DequantizeLinear(x, s, y), DequantizeLinear(w, t, z), b) = ConvInteger(x, w, y, z)*(s*t) + b
+//
+// and MatMul and Gemm likewise. Both sides are equal in the reals: sum s(x - y) t(w - z) = s t sum (x - y)(w - z),
+// where s is one number and t one a column. The integers' sum is exact: it has at most 2^15 terms of less than 2^16.
+// Tests: tests/search/integer_products_test.cpp
+#pragma once
+
+#include "graph/graph.h"
+
+namespace isomer {
+
+/// How many products there were. Errors: a row does not accept what was made.
+Result<int> use_integer_products(Graph& graph);
+
+}  // namespace isomer
