@@ -1,6 +1,7 @@
 #include "search/integer_products.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "graph/edit.h"
@@ -48,17 +49,40 @@ std::optional<Quantized> quantized(const Graph& graph, ValueId value) {
 
 class Rewriter {
  public:
-  explicit Rewriter(Graph& graph) : graph_(graph) {}
+  explicit Rewriter(Graph& graph) : graph_(graph), uses_(graph.use_counts()) {}
 
   /// Whether the node was such a product.
-  Result<bool> rewrite(NodeId id) {
+  Result<bool> product(NodeId id) {
     const Node node = graph_.node(id);
     if (is_op(node, "Conv")) return convolution(id, node);
-    if (is_op(node, "MatMul")) return product(id, node, false);
+    if (is_op(node, "MatMul")) return matrix_product(id, node, false);
     if (!is_op(node, "Gemm") || *attribute_of<int64_t>(node, "transA") != 0 ||
         *attribute_of<float>(node, "alpha") != 1 || *attribute_of<float>(node, "beta") != 1)
       return false;
-    return product(id, node, *attribute_of<int64_t>(node, "transB") != 0);
+    return matrix_product(id, node, *attribute_of<int64_t>(node, "transB") != 0);
+  }
+
+  /// QuantizeLinear(x, s, z) = QuantizeLinear(x*(1/s), 1, z), of what arithmetic has made.
+  Result<bool> quotient(NodeId id) {
+    const Node node = graph_.node(id);
+    if (!is_op(node, "QuantizeLinear")) return false;
+    const ValueId x = node.inputs[0];
+    const Tensor* const scale = constant_of(graph_, node.inputs[1]);
+    const NodeId maker = graph_.value(x).producer;
+    if (!scale || scale->count() != 1 || scale->dtype() != DataType::kFloat32 ||
+        graph_.value(x).type.dtype != DataType::kFloat32 || !maker.valid())
+      return false;
+    const double known = scale->real(0);
+    static constexpr const char* kArithmetic[] = {"Add", "Clip", "Conv", "Gemm", "MatMul", "Mul", "Relu"};
+    const auto makes = [&](const char* op) { return is_op(graph_.node(maker), op); };
+    if (known == 1 || !(known > 1e-30 && known < 1e30) || std::ranges::none_of(kArithmetic, makes)) return false;
+    const ValueId one = emit_constant(graph_, Tensor::scalar(DataType::kFloat32, 1), "scale");
+    factor_ = emit_constant(graph_, Tensor::scalar(DataType::kFloat32, 1 / known), "reciprocal");
+    std::vector<ValueId> inputs = node.inputs;
+    TRY(inputs[0], times_factor(x));
+    inputs[1] = one;
+    TRY_VOID(isomer::rewrite(graph_, id, "QuantizeLinear", inputs, node.attributes));
+    return true;
   }
 
  private:
@@ -97,7 +121,7 @@ class Rewriter {
     return true;
   }
 
-  Result<bool> product(NodeId id, const Node& node, bool is_transposed) {
+  Result<bool> matrix_product(NodeId id, const Node& node, bool is_transposed) {
     if (!find(node)) return false;
     const size_t rank = shape(right_->numbers).size();
     if (rank < 2 || shape(left_->numbers).size() < 2 || (right_->axis && rank != 2) ||
@@ -112,6 +136,37 @@ class Rewriter {
     TRY(const ValueId sums, emit(graph_, "MatMulInteger", operands(right), {}, node.name));
     TRY_VOID(scaled(id, node.name, sums, right_->scale, input_of(node, 2)));
     return true;
+  }
+
+  /// A value times the factor, which is positive: it goes up into constants, as far as nobody else reads what is
+  /// passed.
+  Result<ValueId> times_factor(ValueId value) {
+    const NodeId maker = graph_.value(value).producer;
+    const auto at = static_cast<size_t>(value.index);
+    if (!maker.valid() || (at < uses_.size() && uses_[at] > 1)) return emit(graph_, "Mul", {value, factor_}, {}, "");
+    const Node node = graph_.node(maker);
+    std::vector<ValueId> inputs = node.inputs;
+    if (is_op(node, "Add") || is_op(node, "Relu")) {
+      for (ValueId& input : inputs) {
+        TRY(input, times_factor(input));
+      }
+    } else if (is_op(node, "Mul") && (is_known(inputs[0]) || is_known(inputs[1]))) {
+      ValueId& known = inputs[is_known(inputs[0]) ? 0 : 1];
+      TRY(known, times_factor(known));
+    } else if (is_op(node, "DequantizeLinear") && is_known(inputs[1])) {
+      TRY(inputs[1], times_factor(inputs[1]));
+    } else {
+      return emit(graph_, "Mul", {value, factor_}, {}, "");
+    }
+    return emit(graph_, node.op_type, inputs, node.attributes, node.name);
+  }
+
+  /// A constant, or what is made of such alone.
+  bool is_known(ValueId value) const {
+    if (constant_of(graph_, value)) return true;
+    const NodeId maker = graph_.value(value).producer;
+    return maker.valid() && std::ranges::all_of(graph_.node(maker).inputs,
+                                                [&](ValueId input) { return input.valid() && is_known(input); });
   }
 
   std::vector<ValueId> operands(ValueId right) {
@@ -137,6 +192,8 @@ class Rewriter {
 
   Graph& graph_;
   std::optional<Quantized> left_, right_;
+  ValueId factor_;
+  std::vector<int> uses_;
 };
 
 }  // namespace
@@ -144,10 +201,11 @@ class Rewriter {
 Result<int> use_integer_products(Graph& graph) {
   TRY(int changes, for_each_body(graph, [](Graph& body, NodeId) { return use_integer_products(body); }));
   Rewriter rewriter(graph);
-  for (const NodeId id : graph.nodes()) {
-    TRY(const bool changed, rewriter.rewrite(id));
-    changes += changed ? 1 : 0;
-  }
+  for (const auto rewrite : {&Rewriter::product, &Rewriter::quotient})
+    for (const NodeId id : graph.nodes()) {
+      TRY(const bool changed, (rewriter.*rewrite)(id));
+      changes += changed ? 1 : 0;
+    }
   return changes;
 }
 

@@ -5,6 +5,8 @@
 //
 // and MatMul and Gemm likewise. Both sides are equal in the reals: sum s(x - y) t(w - z) = s t sum (x - y)(w - z),
 // where s is one number and t one a column. The integers' sum is exact: it has at most 2^15 terms of less than 2^16.
+// What they are quantized to again is multiplied by the reciprocal of its scale, where that is known: a division takes as
+// long as the rest of it, and the factor becomes one with those before it.
 // Tests: tests/search/integer_products_test.cpp
 #pragma once
 

@@ -173,9 +173,9 @@ Result<te::Program> compute_qlinear_conv(const OpContext& context) {
   const te::StageValue sum = add_bias(context, program, product, kBias);
   const auto parameter = [&](int i) { return load_scalar_or_vector(context, i, te::axis(1), conv.out[1]); };
   const auto scale = [&](int i) { return te::cast(DataType::kFloat64, parameter(i)); };
-  const te::Expr value = te::cast(DataType::kFloat64, program.load(sum, te::axes(static_cast<int>(conv.out.size()))));
-  program.outputs = {program.map(conv.out, requantize(value * (scale(kXScale) * scale(kWScale) / scale(kYScale)),
-                                                      parameter(kYZero), context.dtype(kYZero)))};
+  const te::Expr value = te::cast(DataType::kFloat32, program.load(sum, te::axes(static_cast<int>(conv.out.size()))));
+  const te::Expr factor = te::cast(DataType::kFloat32, scale(kXScale) * scale(kWScale) / scale(kYScale));
+  program.outputs = {program.map(conv.out, requantize(value * factor, parameter(kYZero), context.dtype(kYZero)))};
   return program;
 }
 

@@ -155,7 +155,8 @@ Result<te::Program> compute_qlinear_matmul(const OpContext& context) {
   TRY_VOID(check_parameter(context, kYZero, matmul.out, y_row));
   const te::Expr factor = scale(kAScale, a, matmul.a_index, row_axis(a)) *
                           scale(kBScale, b, matmul.b_index, b.size() - 1) / scale(kYScale, matmul.out, out, y_row);
-  const te::Expr value = te::cast(DataType::kFloat64, program.load(product, out)) * factor;
+  const te::Expr value =
+      te::cast(DataType::kFloat32, program.load(product, out)) * te::cast(DataType::kFloat32, factor);
   program.outputs = {program.map(
       matmul.out, requantize(value, load_parameter(context, kYZero, matmul.out, out, y_row), context.dtype(kYZero)))};
   return program;

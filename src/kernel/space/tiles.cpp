@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <bit>
 
 #include "kernel/space/loops.h"
 #include "kernel/space/modules.h"
@@ -343,8 +344,10 @@ class TileLayout {
       if (static_cast<int>(k) != tile_.vector_axis) order.push_back(own[k]);
     order.push_back(own[tile_.vector_axis]);
     if (order != own) (void)tried(schedule_.reorder(order));
+    // One wide vector, where its size is a power of two: others LLVM keeps in scalars between blocks of code.
+    const bool is_wide = is_long_ && std::has_single_bit(static_cast<uint64_t>(tile_.vectors));
     const auto parts = schedule_.split(own[tile_.vector_axis],
-                                       is_long_ ? Integers{1, tile_.width()} : Integers{tile_.vectors, tile_.lanes});
+                                       is_wide ? Integers{1, tile_.width()} : Integers{tile_.vectors, tile_.lanes});
     if (!parts.ok()) return;
     for (size_t k = 0; k + 1 < rank; ++k)
       if (view_.extent(order[k]) <= tile_.rows && !is_long_) (void)tried(schedule_.unroll(order[k]));
