@@ -21,7 +21,9 @@ Result<void> prepare_for_code(Graph& graph, const PrepareOptions& options) {
   // Composites of every opset have their row: what the file's opset would not let a file say, a kernel may be.
   graph.edit_info().opsets[""] = kNewestRowOpset;
   if (options.integer_products && options.level >= 2) {
-    if (auto made = use_integer_products(graph); !made.ok()) return std::move(made).error();
+    // What some row does not take stays as it was.
+    Graph made = graph;
+    if (use_integer_products(made).ok()) graph = std::move(made);
   }
   // What becomes constant around a body is so inside of it.
   for (int round = 0; round < kMostRounds; ++round) {
