@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 """Whole models against ONNX Runtime: a line a model, geometric means at the end.
 
-    bench/models.py [--threads 1] [--duration 2] [--weights FOLDER] [--without PART] [--searched] [--tune TIME] [--results FILE] [MODEL…]
+    bench/models.py [--threads 1] [--duration 2] [--weights FOLDER] [--without PART] [--searched] [--tune TIME]
+                    [--quantized KIND] [--results FILE] [MODEL…]
 
 MODEL is a name in models/ without its ending; all of them (but loop_decoder) where none is given. Each side is a process of its own, pinned to
 as many processors as it has threads, stopped while the other measures (its workers can't spin into the other's turn). Weights are filled in a
 temporary folder, or taken from FOLDER where it holds models of these names. Needs Python's onnxruntime. With --without the other side is
 Isomer too, less that part (`isomer compile --without`). Models are compiled without a search (--level 2), or with --searched as `isomer compile`
 does by itself. With --tune `isomer tune` has so much time for a model first, with records of its own (--without tuning: the other side goes
-without what it found). --results keeps rows as JSON lines: models that are in it are not measured again (bench/plot.py draws them).
+without what it found). With --quantized models are quantized first by ONNX Runtime's tools, on random inputs: to qdq (DequantizeLinear before each
+operand, filters of int8, activations of uint8), to qoperator (QLinearConv) or dynamic (MatMulInteger). --results keeps rows as JSON lines: models that are in it are not measured again (bench/plot.py draws them).
 
 ratio: ONNX Runtime's time / ours, the median over rounds in turns. peak: largest resident set, less weights and what the
 process took before it opened the model.
@@ -89,6 +91,36 @@ class Side:
         return peak
 
 
+def quantized(model, kind, inputs, folder):
+    """The file of the model, quantized."""
+    import logging
+    import numpy
+    import onnx.version_converter
+    from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_dynamic, quantize_static
+    logging.disable(logging.WARNING)
+    made = folder / f"{model.stem}_{kind}.onnx"
+    # Scales of channels came with opset 13.
+    whole = onnx.load(model)
+    if whole.opset_import[0].version < 13:
+        model = folder / "converted.onnx"
+        onnx.save(onnx.version_converter.convert_version(whole, 17), model)
+    if kind == "dynamic":
+        quantize_dynamic(model, made, weight_type=QuantType.QInt8)
+        return made
+
+    class Reader(CalibrationDataReader):
+        def __init__(self):
+            random = numpy.random.default_rng(0)
+            self.feeds = iter([{value["name"]: random.standard_normal(value["shape"]).astype(numpy.float32) for value in inputs} for _ in range(3)])
+
+        def get_next(self):
+            return next(self.feeds, None)
+
+    quantize_static(model, made, Reader(), quant_format=QuantFormat.QDQ if kind == "qdq" else QuantFormat.QOperator, per_channel=True,
+                    activation_type=QuantType.QUInt8, weight_type=QuantType.QInt8)
+    return made
+
+
 def median(values):
     return sorted(values)[len(values) // 2]
 
@@ -99,6 +131,8 @@ def measured(name, inputs, options, folder):
         model = folder / f"{name}.onnx"
         shutil.copy(ROOT / "models" / f"{name}.onnx", model)
         subprocess.run([options.bin / "isomer-fill", model], check=True, stdout=subprocess.DEVNULL)
+    if options.quantized:
+        model = quantized(model, options.quantized, inputs, folder)
     threads = str(options.threads)
 
     def isomer(*arguments):
@@ -164,6 +198,7 @@ def main():
     parser.add_argument("--without")
     parser.add_argument("--searched", action="store_true")
     parser.add_argument("--tune", metavar="TIME")
+    parser.add_argument("--quantized", choices=["qdq", "qoperator", "dynamic"])
     parser.add_argument("--results", type=pathlib.Path)
     parser.add_argument("--bin", type=pathlib.Path, default=BIN)
     parser.add_argument("--serve-onnxruntime", help=argparse.SUPPRESS)

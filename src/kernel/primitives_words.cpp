@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <map>
 
 #include "kernel/copies.h"
 #include "kernel/padding.h"
@@ -89,12 +88,17 @@ std::optional<size_t> dim_along(const Factor& factor, int iterator) {
   return dim;
 }
 
-/// What a block over other iterators computes: iterators of the old one, and what they are in the new.
-Expr renamed(const Expr& expr, const std::vector<std::pair<Expr, Expr>>& iterators) {
-  return te::transform(expr, [&](const Expr& e) -> Expr {
+/// The same over other iterators, which those of a block become; nothing where one has no new name.
+std::optional<Expr> renamed(const Expr& expr, const std::vector<std::pair<Expr, Expr>>& iterators) {
+  bool is_closed = true;
+  const Expr result = te::transform(expr, [&](const Expr& e) -> Expr {
+    const auto* variable = te::as<te::Var>(e);
+    if (!variable || variable->kind == te::VarKind::kLoop) return {};
     const auto found = std::find_if(iterators.begin(), iterators.end(), [&](const auto& i) { return i.first == e; });
+    is_closed &= found != iterators.end();
     return found == iterators.end() ? Expr() : found->second;
   });
+  return is_closed ? std::optional(result) : std::nullopt;
 }
 
 /// How the parts of a factor's words are made of its bytes.
@@ -131,17 +135,9 @@ Result<Expr> words_of(Kernel& kernel, const std::string& name, const Factor& fac
   std::vector<std::pair<Expr, Expr>> iterators;
   for (size_t k = 0; k < region.to.size(); ++k)
     if (te::as<te::Var>(factor.index()[k])) iterators.emplace_back(factor.index()[k], region.from[k]);
-  const Expr offset = renamed(factor.offset, iterators);
-  bool is_closed = true;
-  for (const auto* list : {&block.axes, &block.reduce})
-    for (size_t k = 0; k < list->size(); ++k) {
-      const Expr each = list == &block.axes ? te::axis(static_cast<int>(k)) : te::reduce_axis(static_cast<int>(k));
-      const auto is_it = [&](const auto& known) { return known.first == each; };
-      is_closed &= !te::any_node(factor.offset, [&](const Expr& e) { return e == each; }) ||
-                   std::any_of(iterators.begin(), iterators.end(), is_it);
-    }
-  const bool needs_offset = parts.offsets || factor.condition;
-  if (needs_offset && !is_closed) return invalid(name, "an offset that the dims of '{}' decide expected", source.name);
+  const std::optional<Expr> offset = renamed(factor.offset, iterators);
+  if (!offset && (parts.offsets || factor.condition))
+    return invalid(name, "an offset that the dims of '{}' decide expected", source.name);
 
   const auto word = [&](const auto& part) {
     std::vector<Expr> values;
@@ -162,7 +158,7 @@ Result<Expr> words_of(Kernel& kernel, const std::string& name, const Factor& fac
     std::vector<Expr> from = region.from;
     from[dim] = step;
     const Expr load = load_buffer(kernel, factor.buffer(), from);
-    return parts.offsets && known_integer(offset) != 0 ? te::cast(DataType::kInt32, load) - offset : load;
+    return parts.offsets && known_integer(*offset) != 0 ? te::cast(DataType::kInt32, load) - *offset : load;
   };
   Expr value = word(element);
   if (factor.condition) {
@@ -171,7 +167,7 @@ Result<Expr> words_of(Kernel& kernel, const std::string& name, const Factor& fac
       return variable && variable->kind == te::VarKind::kSpatial ? region.from[static_cast<size_t>(variable->index)]
                                                                  : Expr();
     });
-    const Expr padding = parts.offsets ? int32(0) : offset;
+    const Expr padding = parts.offsets ? int32(0) : *offset;
     value = te::select(te::simplify_index(condition), value, word([&](const Expr&) { return padding; }));
   }
   Shape shape;
@@ -220,7 +216,7 @@ Expr sums_of(Kernel& kernel, const Place& place, const Expr& word, bool is_signe
   sums.combine = te::sum(DataType::kInt32);
   sums.initialize = true;
   sums.writes = {{buffer, te::axes(static_cast<int>(shape.size()))}};
-  sums.bodies = {renamed(body, iterators)};
+  sums.bodies = {*renamed(body, iterators)};
   const auto at_point = [&](const std::vector<Expr>& variables) {
     for (size_t k = 0; k < extents.size(); ++k)
       (k < shape.size() ? sums.axes : sums.reduce).push_back({extents[k], variables[k]});
@@ -252,10 +248,9 @@ Plan plan_of(const Kernel& kernel, Factor left, Factor right, int count) {
 
 Result<void> multiply_words(Kernel& kernel, const std::string& name, int64_t iterator, int64_t count) {
   TRY(const Place place, find_block(kernel, name));
-  const Block block = place.block();
+  const Block block = place.block();  // as it was
   if (count != 2 && count != 4) return invalid(name, "words of 2 or 4 integers expected, of {} found", count);
-  const auto nest = plain_nest(*const_cast<Statement*>(place.root()));
-  if (!nest || !block.is_reduction() || !block.initialize || block.writes.size() != 1 ||
+  if (!plain_nest(*place.root()) || !block.is_reduction() || !block.initialize || block.writes.size() != 1 ||
       block.combine.name != te::sum(DataType::kInt32).name)
     return invalid(name, "a sum of int32, with its initialization, alone in loops of its own expected");
   const auto* product = te::as<te::Binary>(block.bodies[0]);
@@ -267,6 +262,9 @@ Result<void> multiply_words(Kernel& kernel, const std::string& name, int64_t ite
   if (iterator < 0 || iterator >= static_cast<int64_t>(block.reduce.size()))
     return invalid(name, "an iterator of the reduction expected, {} found", iterator);
   const auto along = static_cast<int>(iterator);
+  const auto* variable = te::as<te::Var>(block.reduce[static_cast<size_t>(along)].binding);
+  if (!variable || variable->kind != te::VarKind::kLoop)
+    return invalid(name, "a loop over the whole of iterator {} expected", iterator);
   if (!dim_along(*left, along) || !dim_along(*right, along))
     return invalid(name, "an iterator that a dim of each factor runs along, and no other, expected, {} found",
                    iterator);
@@ -288,7 +286,7 @@ Result<void> multiply_words(Kernel& kernel, const std::string& name, int64_t ite
   Iterator& step = sum.block().reduce[static_cast<size_t>(along)];
   sum.block().bodies = {dot_of_words({a, b, static_cast<int>(count)})};
   step.extent = te::index((*te::as_constant(step.extent) + count - 1) / count);
-  TRY(const Place loop, find_loop(kernel, te::as<te::Var>(step.binding)->index));
+  TRY(const Place loop, find_loop(kernel, variable->index));
   loop.loop().extent = step.extent;
 
   // sum (p - y)(q - z) = sum p q - y sum q - z sum p + steps y z

@@ -11,6 +11,9 @@ namespace {
 
 constexpr int64_t kMostTerms = 1 << 15;
 
+/// Of scales: neither products with bytes nor reciprocals leave the normal numbers.
+bool is_usual(double scale) { return scale > 1e-30 && scale < 1e30; }
+
 /// What an operand is dequantized from.
 struct Quantized {
   ValueId numbers, zero;  ///< zero: none where it is 0
@@ -75,13 +78,44 @@ class Rewriter {
     const double known = scale->real(0);
     static constexpr const char* kArithmetic[] = {"Add", "Clip", "Conv", "Gemm", "MatMul", "Mul", "Relu"};
     const auto makes = [&](const char* op) { return is_op(graph_.node(maker), op); };
-    if (known == 1 || !(known > 1e-30 && known < 1e30) || std::ranges::none_of(kArithmetic, makes)) return false;
+    if (known == 1 || !is_usual(known) || std::ranges::none_of(kArithmetic, makes)) return false;
     const ValueId one = emit_constant(graph_, Tensor::scalar(DataType::kFloat32, 1), "scale");
     factor_ = emit_constant(graph_, Tensor::scalar(DataType::kFloat32, 1 / known), "reciprocal");
     std::vector<ValueId> inputs = node.inputs;
     TRY(inputs[0], times_factor(x));
     inputs[1] = one;
     TRY_VOID(isomer::rewrite(graph_, id, "QuantizeLinear", inputs, node.attributes));
+    return true;
+  }
+
+  /// What is quantized as it was before it was moved: QuantizeLinear(Move(DequantizeLinear(q, s, z)), s, z) = Move(q),
+  /// bit for bit, for |q - z| < 2^9: its product with s is a quotient by s away from it, less than a half.
+  Result<bool> movement(NodeId id) {
+    const Node node = graph_.node(id);
+    if (!is_op(node, "QuantizeLinear")) return false;
+    const NodeId maker = graph_.value(node.inputs[0]).producer;
+    if (!maker.valid()) return false;
+    const Node moves = graph_.node(maker);
+    static constexpr const char* kMovements[] = {"Flatten", "Gather",  "MaxPool",   "Reshape",
+                                                 "Slice",   "Squeeze", "Transpose", "Unsqueeze"};
+    const auto is_it = [&](const char* op) { return is_op(moves, op); };
+    const bool is_direct = is_op(moves, "DequantizeLinear");
+    if (!is_direct && (std::ranges::none_of(kMovements, is_it) || moves.outputs.size() != 1)) return false;
+    const ValueId real = is_direct ? node.inputs[0] : moves.inputs[0];
+    const auto from = quantized(graph_, real);
+    const Tensor* const scale = constant_of(graph_, node.inputs[1]);
+    const auto* blocks = attribute_of<int64_t>(node, "block_size");
+    if (!scale || scale->count() != 1 || !is_usual(scale->real(0)) || (blocks && *blocks != 0)) return false;
+    if (!from || from->axis || !is_same(from->scale, node.inputs[1]) || !is_same(from->zero, input_of(node, 2)) ||
+        graph_.value(from->numbers).type.dtype != graph_.value(node.outputs[0]).type.dtype)
+      return false;
+    std::vector<ValueId> inputs = moves.inputs;
+    inputs[0] = from->numbers;
+    if (is_direct) {
+      TRY_VOID(isomer::rewrite(graph_, id, "Identity", {from->numbers}, {}));
+    } else {
+      TRY_VOID(isomer::rewrite(graph_, id, moves.op_type, inputs, moves.attributes));
+    }
     return true;
   }
 
@@ -161,6 +195,20 @@ class Rewriter {
     return emit(graph_, node.op_type, inputs, node.attributes, node.name);
   }
 
+  /// One value, or constants of the same elements; no zero point is 0.
+  bool is_same(ValueId a, ValueId b) {
+    const auto known = [&](ValueId value) { return value.valid() ? constant_of(graph_, value) : nullptr; };
+    const auto is_zero = [&](ValueId value) {
+      const Tensor* const tensor = known(value);
+      return !value.valid() ||
+             (tensor && tensor->count() == 1 && !is_float(tensor->dtype()) && tensor->integer(0) == 0);
+    };
+    if (a == b || (is_zero(a) && is_zero(b))) return true;
+    const Tensor *const one = known(a), *const other = known(b);
+    return one && other && one->count() == 1 && other->count() == 1 && one->dtype() == other->dtype() &&
+           one->real(0) == other->real(0);
+  }
+
   /// A constant, or what is made of such alone.
   bool is_known(ValueId value) const {
     if (constant_of(graph_, value)) return true;
@@ -201,7 +249,7 @@ class Rewriter {
 Result<int> use_integer_products(Graph& graph) {
   TRY(int changes, for_each_body(graph, [](Graph& body, NodeId) { return use_integer_products(body); }));
   Rewriter rewriter(graph);
-  for (const auto rewrite : {&Rewriter::product, &Rewriter::quotient})
+  for (const auto rewrite : {&Rewriter::movement, &Rewriter::product, &Rewriter::quotient})
     for (const NodeId id : graph.nodes()) {
       TRY(const bool changed, (rewriter.*rewrite)(id));
       changes += changed ? 1 : 0;

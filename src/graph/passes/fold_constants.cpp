@@ -14,11 +14,11 @@ namespace isomer {
 namespace {
 
 /// What one folded value may have at most, and the scalar operations to compute it.
-constexpr int64_t kMaxElements = int64_t{1} << 23;
+constexpr int64_t kMaxElements = int64_t{1} << 23, kMaxDecoded = int64_t{1} << 26;
 constexpr int64_t kMaxWork = int64_t{1} << 28;
 /// What computing some of them at once may take in memory. The same on every machine: what is folded is part of a
 /// proof.
-constexpr int64_t kMaxMemory = int64_t{256} << 20;
+constexpr int64_t kMaxMemory = int64_t{256} << 20, kMaxMemoryDecoding = int64_t{1} << 30;
 
 int64_t elements_of(const Graph& graph, ValueId id) {
   const ValueType& type = graph.value(id).type;
@@ -66,7 +66,7 @@ std::optional<Work> work_of(const Graph& graph, NodeId id) {
 }
 
 /// Nothing where it is too much to fold.
-std::optional<Work> work_within_limits(const Graph& graph, NodeId id) {
+std::optional<Work> work_within_limits(const Graph& graph, NodeId id, bool decodes) {
   const Node& node = graph.node(id);
   for (const ValueId input : node.inputs)
     if (input.valid() && !is_computable(graph.value(input).type.dtype)) return std::nullopt;
@@ -74,7 +74,7 @@ std::optional<Work> work_within_limits(const Graph& graph, NodeId id) {
     if (!output.valid()) continue;
     const ValueType& type = graph.value(output).type;
     const auto dims = type.has_shape() && is_computable(type.dtype) ? constants(*type.shape) : std::nullopt;
-    if (!dims || element_count(*dims) > kMaxElements) return std::nullopt;
+    if (!dims || element_count(*dims) > (decodes ? kMaxDecoded : kMaxElements)) return std::nullopt;
   }
   const auto work = work_of(graph, id);
   return work && work->operations <= kMaxWork ? work : std::nullopt;
@@ -83,6 +83,7 @@ std::optional<Work> work_within_limits(const Graph& graph, NodeId id) {
 /// Of some values together.
 struct Size {
   int64_t bytes = 0, elements = 0;
+  int64_t quantized = 0;  ///< elements of constants that are dequantized among them, also where others read them
   void add(const Graph& graph, ValueId id) {
     bytes += bytes_of(graph, id);
     elements += elements_of(graph, id);
@@ -112,7 +113,7 @@ class ConstantFolder {
     if (node.is_opaque() || !node.op->compute ||
         !std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId v) { return is_known(v); }))
       return false;
-    const auto work = work_within_limits(graph_, id);
+    const auto work = work_within_limits(graph_, id, context_.options.decodes);
     if (!work || !context_.allows(work->fp_class)) return false;
     for (const ValueId output : node.outputs) {
       if (!output.valid()) continue;
@@ -141,7 +142,7 @@ class ConstantFolder {
       }
       const Size freed = freed_by(*id, left);
       const int64_t growth = made.bytes - freed.bytes;
-      const bool is_decoded = context_.options.decodes && made.elements <= freed.elements;
+      const bool is_decoded = context_.options.decodes && made.elements <= std::max(freed.elements, freed.quantized);
       const bool may_grow = is_decoded || (made.bytes <= context_.options.largest_grown && context_.may_grow(growth));
       if (growth > 0 && !may_grow) continue;
       chosen_.insert(chosen_.end(), needed.begin(), needed.end());
@@ -162,6 +163,7 @@ class ConstantFolder {
     while (!pending.empty()) {
       const Node& node = graph_.node(pending.back());
       pending.pop_back();
+      if (is_op(node, "DequantizeLinear")) freed.quantized += elements_of(graph_, node.inputs[0]);
       for (const ValueId input : node.inputs) {
         if (!input.valid()) continue;
         auto entry = std::find_if(read.begin(), read.end(), [&](const auto& e) { return e.first == input; });
@@ -206,7 +208,7 @@ class ConstantFolder {
     options.round_values = true;
     const Graph cone = cone_of(values);
     TRY(const GraphMemory memory, memory_to_interpret(cone, true));
-    const bool fits = memory.peak <= kMaxMemory;
+    const bool fits = memory.peak <= (context_.options.decodes ? kMaxMemoryDecoding : kMaxMemory);
     if (!fits && values.size() == 1) return 0;
     const auto results = fits ? interpret(cone, {}, options) : unsupported("", "less memory expected");
     if (!results.ok()) {
@@ -278,7 +280,7 @@ Result<int> fold_known(Graph& graph, PassContext& context) {
 
 bool can_be_folded(const Graph& graph, NodeId id) {
   const Node& node = graph.node(id);
-  return !node.is_opaque() && node.op->compute && work_within_limits(graph, id);
+  return !node.is_opaque() && node.op->compute && work_within_limits(graph, id, false);
 }
 
 Result<int> fold_constants(Graph& graph, PassContext& context) {
