@@ -180,6 +180,16 @@ bool View::is_constant(int buffer) const {
                                         [&](const std::string& maker) { return is_alone(maker) && is_known(maker); });
 }
 
+bool View::is_made_before(int buffer, const std::string& name) const {
+  const auto nest_of = [&](const std::string& block) -> const void* {
+    const BlockPlace place = place_of_block(kernel(), block);
+    return place.ancestors.empty() ? static_cast<const void*>(place.block) : place.ancestors.front();
+  };
+  const auto makers = writers(kernel(), buffer);
+  return std::all_of(makers.begin(), makers.end(),
+                     [&](const std::string& maker) { return nest_of(maker) != nest_of(name); });
+}
+
 std::string View::epilogue(const Block& reduction) const {
   const int result = reduction.writes[0].buffer;
   const std::vector<std::string> users = readers(kernel(), result);

@@ -78,6 +78,8 @@ class View {
   bool is_known(const std::string& name) const;
   /// A constant input, or what blocks make of such alone.
   bool is_constant(int buffer) const;
+  /// Whether all that writes the buffer stands in other nests than the block: copies may be made of it.
+  bool is_made_before(int buffer, const std::string& name) const;
   /// The map that alone reads the reduction's result, element by element; empty: there is none.
   std::string epilogue(const Block& reduction) const;
   /// How the results lie in memory in the end: as the epilogue stores them, if there is one.
