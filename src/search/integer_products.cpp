@@ -11,6 +11,20 @@ namespace {
 
 constexpr int64_t kMostTerms = 1 << 15;
 
+/// Elements of the first input alone become those of the result, the largest ones of a window too.
+bool is_movement(const Node& node) {
+  static constexpr const char* kMovements[] = {"Flatten", "Gather",  "MaxPool",   "Reshape",
+                                               "Slice",   "Squeeze", "Transpose", "Unsqueeze"};
+  const auto is_it = [&](const char* op) { return is_op(node, op); };
+  return std::ranges::any_of(kMovements, is_it) && node.outputs.size() == 1;
+}
+
+/// Quantized in blocks, which have scales of their own.
+bool has_blocks(const Node& node) {
+  const auto* blocks = attribute_of<int64_t>(node, "block_size");
+  return blocks && *blocks != 0;
+}
+
 /// Of scales: neither products with bytes nor reciprocals leave the normal numbers.
 bool is_usual(double scale) { return scale > 1e-30 && scale < 1e30; }
 
@@ -35,9 +49,8 @@ std::optional<Quantized> quantized(const Graph& graph, ValueId value) {
   if (!node) return std::nullopt;
   const ValueType &numbers = graph.value(node->inputs[0]).type, &scale = graph.value(node->inputs[1]).type;
   const bool are_bytes = numbers.dtype == DataType::kInt8 || numbers.dtype == DataType::kUInt8;
-  const auto* blocks = attribute_of<int64_t>(*node, "block_size");
   if (!are_bytes || !numbers.has_shape() || !scale.has_shape() || scale.dtype != DataType::kFloat32 ||
-      graph.value(value).type.dtype != DataType::kFloat32 || (blocks && *blocks != 0))
+      graph.value(value).type.dtype != DataType::kFloat32 || has_blocks(*node))
     return std::nullopt;
   Quantized result{node->inputs[0], input_of(*node, 2), node->inputs[1], std::nullopt};
   const auto elements = element_count(*scale.shape).constant();
@@ -89,32 +102,35 @@ class Rewriter {
   }
 
   /// What is quantized as it was before it was moved: QuantizeLinear(Move(DequantizeLinear(q, s, z)), s, z) = Move(q),
-  /// bit for bit, for |q - z| < 2^9: its product with s is a quotient by s away from it, less than a half.
+  /// bit for bit: for |q - z| < 2^9 its product with s, divided by s, is less than a half away from it.
   Result<bool> movement(NodeId id) {
     const Node node = graph_.node(id);
-    if (!is_op(node, "QuantizeLinear")) return false;
-    const NodeId maker = graph_.value(node.inputs[0]).producer;
-    if (!maker.valid()) return false;
-    const Node moves = graph_.node(maker);
-    static constexpr const char* kMovements[] = {"Flatten", "Gather",  "MaxPool",   "Reshape",
-                                                 "Slice",   "Squeeze", "Transpose", "Unsqueeze"};
-    const auto is_it = [&](const char* op) { return is_op(moves, op); };
-    const bool is_direct = is_op(moves, "DequantizeLinear");
-    if (!is_direct && (std::ranges::none_of(kMovements, is_it) || moves.outputs.size() != 1)) return false;
-    const ValueId real = is_direct ? node.inputs[0] : moves.inputs[0];
+    const Tensor* const scale = is_op(node, "QuantizeLinear") ? constant_of(graph_, node.inputs[1]) : nullptr;
+    if (!scale || scale->count() != 1 || !is_usual(scale->real(0)) || has_blocks(node)) return false;
+    std::vector<Node> moves;  // the last one first
+    ValueId real = node.inputs[0];
+    for (NodeId maker; (maker = graph_.value(real).producer).valid() && is_movement(graph_.node(maker));
+         real = moves.back().inputs[0])
+      moves.push_back(graph_.node(maker));
     const auto from = quantized(graph_, real);
-    const Tensor* const scale = constant_of(graph_, node.inputs[1]);
-    const auto* blocks = attribute_of<int64_t>(node, "block_size");
-    if (!scale || scale->count() != 1 || !is_usual(scale->real(0)) || (blocks && *blocks != 0)) return false;
     if (!from || from->axis || !is_same(from->scale, node.inputs[1]) || !is_same(from->zero, input_of(node, 2)) ||
         graph_.value(from->numbers).type.dtype != graph_.value(node.outputs[0]).type.dtype)
       return false;
-    std::vector<ValueId> inputs = moves.inputs;
-    inputs[0] = from->numbers;
-    if (is_direct) {
-      TRY_VOID(isomer::rewrite(graph_, id, "Identity", {from->numbers}, {}));
-    } else {
-      TRY_VOID(isomer::rewrite(graph_, id, moves.op_type, inputs, moves.attributes));
+    ValueId bytes = from->numbers;
+    if (moves.empty()) {
+      TRY_VOID(isomer::rewrite(graph_, id, "Identity", {bytes}, {}));
+      return true;
+    }
+    while (!moves.empty()) {
+      const Node move = std::move(moves.back());
+      moves.pop_back();
+      std::vector<ValueId> inputs = move.inputs;
+      inputs[0] = bytes;
+      if (moves.empty()) {
+        TRY_VOID(isomer::rewrite(graph_, id, move.op_type, inputs, move.attributes));
+      } else {
+        TRY(bytes, emit(graph_, move.op_type, inputs, move.attributes, move.name));
+      }
     }
     return true;
   }

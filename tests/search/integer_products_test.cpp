@@ -81,6 +81,10 @@ std::vector<te::Array> random_inputs(const Graph& graph, Random& random) {
   std::vector<te::Array> inputs;
   for (const ValueId input : graph.inputs()) {
     const ValueType& type = graph.value(input).type;
+    if (is_float(type.dtype)) {
+      inputs.push_back(te::Array::reals(type.dtype, {}, std::vector<double>{0.5}));
+      continue;
+    }
     const int64_t least = type.dtype == DataType::kInt8 ? -128 : 0;
     std::vector<int64_t> values(static_cast<size_t>(element_count(*type.shape).value()));
     for (int64_t& value : values) value = random.between(least, least + 255);
@@ -160,6 +164,58 @@ TEST(IntegerProducts, AreNoneWhereScalesOrSizesForbid) {
   EXPECT_EQ(changes("  b = DequantizeLinear(long, s)\n  v = DequantizeLinear(l, s)\n  r = MatMul(b, v)\n"), 0)
       << "sums beyond int32";
   EXPECT_EQ(changes("  b = Cast(m) {to = 1}\n  v = DequantizeLinear(n, s)\n  r = MatMul(b, v)\n"), 0);
+}
+
+TEST(IntegerProducts, BytesMoveAsTheyAre) {
+  // What stands between a value of bytes and its quantization by q, and how many nodes dequantize or quantize then.
+  const auto left = [](const std::string& body) {
+    Graph graph = parsed(fmt::format(
+        "opset 21\ngraph g(x: uint8[1,4,6,6], d: float32[]) -> (y: uint8[1,36,4]) {{\n  s: float32[] = {{0.0173}}\n  "
+        "t: "
+        "float32[] = {{0.0174}}\n  z: uint8[] = {{3}}\n  n: uint8[] = {{0}}\n  shape: int64[3] = {{1,4,36}}\n{}}}\n",
+        body));
+    const Graph before = graph;
+    CHECK(use_integer_products(graph).ok());
+    Random random(1);
+    const std::vector<te::Array> inputs = random_inputs(before, random);
+    const auto expected = interpret(before, inputs, {}), found = interpret(graph, inputs, {});
+    CHECK(expected.ok() && found.ok());
+    EXPECT_TRUE(te::to_tensor((*expected)[0]).same_contents(te::to_tensor((*found)[0]))) << body;
+    CHECK(prepare_for_code(graph, {}).ok());
+    return count_of(graph, "DequantizeLinear") + count_of(graph, "QuantizeLinear");
+  };
+  const auto moved = [&](const std::string& from, const std::string& to) {
+    return left("  a = DequantizeLinear(x, " + from + ")\n  b = Reshape(a, shape)\n  c = QuantizeLinear(b, " + to +
+                ")\n  e = DequantizeLinear(c, " + to +
+                ")\n  f = Transpose(e) {perm = [0,2,1]}\n  y = QuantizeLinear(f, " + to + ")\n");
+  };
+  EXPECT_EQ(moved("s, z", "s, z"), 0);
+  EXPECT_EQ(moved("s", "s, n"), 0);
+  EXPECT_EQ(moved("s, z", "t, z"), 2);
+  EXPECT_EQ(moved("s, z", "s, n"), 2);
+  EXPECT_EQ(moved("d, z", "d, z"), 4) << "a scale that is not known";
+  const auto pooled = [&](const std::string& attributes) {
+    return left("  a = DequantizeLinear(x, s, z)\n  b = MaxPool(a) {" + attributes +
+                "}\n  c = Reshape(b, shape)\n  f = Transpose(c) {perm = [0,2,1]}\n  y = QuantizeLinear(f, s, z)\n");
+  };
+  EXPECT_EQ(pooled("kernel_shape = [3,3], pads = [1,1,1,1]"), 0);
+}
+
+TEST(IntegerProducts, EmbeddingsAreDecodedForTheProductBeside) {
+  Graph graph = parsed(R"(opset 21
+graph g(i: int64[3], x: float32[5,16]) -> (y: float32[3,16], p: float32[5,40]) {
+  w: int8[40,16] = random 1
+  s: float32[] = {0.1}
+  e = Gather(w, i)
+  y = DequantizeLinear(e, s)
+  t = Transpose(w) {perm = [1,0]}
+  v = DequantizeLinear(t, s)
+  p = MatMul(x, v)
+}
+)");
+  ASSERT_TRUE(prepare_for_code(graph, {.integer_products = true}).ok());
+  EXPECT_EQ(count_of(graph, "DequantizeLinear"), 1) << print_graph(graph);
+  EXPECT_EQ(count_of(graph, "Transpose"), 0);
 }
 
 TEST(IntegerProducts, FactorsOfQuotientsGoIntoConstants) {
