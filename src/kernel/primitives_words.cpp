@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstdlib>
 
 #include "kernel/copies.h"
 #include "kernel/padding.h"
@@ -17,6 +18,11 @@ std::optional<int64_t> known_integer(const Expr& expr) {
 }
 
 Expr int32(int64_t value) { return te::literal(static_cast<int64_t>(static_cast<int32_t>(value)), DataType::kInt32); }
+
+/// As int32 wraps.
+int64_t wrapped(int64_t a, int64_t b) {
+  return static_cast<int32_t>(static_cast<uint32_t>(a) * static_cast<uint32_t>(b));
+}
 
 /// A factor of a product: int32(load) - offset, or where `condition` is false 0.
 struct Factor {
@@ -57,6 +63,14 @@ std::optional<Factor> factor_of(const Expr& expr) {
   if (const auto known = factor.offset ? known_integer(factor.offset) : std::optional<int64_t>(0))
     factor.offset = int32(*known);
   return factor;
+}
+
+/// Whether a byte less the offset is a number of 16 bits.
+bool leaves_halves(const Factor& factor) {
+  constexpr int64_t kMost = (1 << 15) - (1 << 8);
+  if (const auto known = known_integer(factor.offset)) return std::abs(*known) <= kMost;
+  const auto* cast = te::as<te::Cast>(factor.offset);
+  return cast && is_byte(cast->operand.dtype());
 }
 
 /// Whether the offset is a number that the factor's own byte may be; a padding is such a byte, less the offset.
@@ -113,7 +127,7 @@ struct Parts {
     if (!flips) return factor.offset;
     const int64_t shift = factor.is_signed() ? 128 : -128;
     const auto known = known_integer(factor.offset);
-    return known ? int32(*known + shift) : factor.offset + int32(shift);
+    return known ? int32(*known + shift) : factor.offset + int32(shift);  // int32 wraps
   }
 };
 
@@ -276,9 +290,11 @@ Result<void> multiply_words(Kernel& kernel, const std::string& name, int64_t ite
   }
   if (total > 1e9) return invalid(name, "a reduction of at most 1e9 steps expected");
   const Plan plan = plan_of(kernel, *left, *right, static_cast<int>(count));
-  for (const Factor* factor : {&plan.a, &plan.b})
+  for (const Factor* factor : {&plan.a, &plan.b}) {
+    if (count == 2 && !leaves_halves(*factor)) return invalid(name, "differences of 16 bits expected");
     if (factor->condition && count == 4 && !is_offset_a_byte(*factor))
       return invalid(name, "a padding that is a byte expected");
+  }
 
   TRY(const Expr a, words_of(kernel, name, plan.a, along, plan.of_a));
   TRY(const Expr b, words_of(kernel, name, plan.b, along, plan.of_b));
@@ -304,8 +320,7 @@ Result<void> multiply_words(Kernel& kernel, const std::string& name, int64_t ite
   if (has_y && has_z) {
     const auto known_y = known_integer(y), known_z = known_integer(z);
     const auto steps = static_cast<int64_t>(total);
-    // Wrapping, as all sums here: the factors are below 2^9.
-    result = result + (known_y && known_z ? int32(steps * *known_y * *known_z) : y * z * int32(steps));
+    result = result + (known_y && known_z ? int32(wrapped(steps, wrapped(*known_y, *known_z))) : y * z * int32(steps));
   }
   return {};
 }

@@ -267,10 +267,16 @@ std::string byte_factor(Random& random, Example& example, const std::string& loa
                         const std::vector<std::pair<std::string, Dims>>& offsets) {
   const std::string value = fmt::format("int32({}:{})", load, type);
   const uint64_t kind = random.below(offsets.size() + 2);
+  if (kind == 0 && random.chance(0.3)) return fmt::format("({} - {})", value, random.between(-70'000, 70'000));
   if (kind == 0) return value;
+  const size_t input = example.inputs.size();
+  if (kind == 1 && random.chance(0.3)) {
+    example.inputs.emplace_back();
+    example.dtypes.push_back(DataType::kInt32);
+    return fmt::format("({} - in{}[]:int32)", value, input);
+  }
   if (kind == 1) return fmt::format("({} - int32({}:{}))", value, random.between(0, 127), type);
   const auto& [index, dims] = offsets[kind - 2];
-  const size_t input = example.inputs.size();
   example.inputs.push_back(dims);
   example.dtypes.push_back(example.dtypes[load.starts_with("in0") ? 0 : 1]);
   return fmt::format("({} - int32(in{}[{}]:{}))", value, input, index, type);
