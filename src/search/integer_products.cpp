@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "graph/edit.h"
+#include "graph/movement.h"
 
 namespace isomer {
 namespace {
@@ -270,6 +271,28 @@ Result<int> use_integer_products(Graph& graph) {
       TRY(const bool changed, (rewriter.*rewrite)(id));
       changes += changed ? 1 : 0;
     }
+  return changes;
+}
+
+Result<int> dequantize_apart(Graph& graph) {
+  TRY(int changes, for_each_body(graph, [](Graph& body, NodeId) { return dequantize_apart(body); }));
+  const std::vector<std::vector<NodeId>> consumers = graph.consumers();
+  for (const NodeId id : graph.nodes()) {
+    const Node node = graph.node(id);
+    const ValueId reals = node.outputs.empty() ? ValueId() : node.outputs[0];
+    if (!is_op(node, "DequantizeLinear") || is_output(graph, reals) || !quantized(graph, reals)) continue;
+    const std::vector<NodeId>& readers = consumers[reals.index];
+    const auto is_map = [&](NodeId reader) {
+      const Node& each = graph.node(reader);
+      return each.outputs.size() == 1 && each.captures.empty() && pointwise_of(graph, reader, 0);
+    };
+    if (readers.size() < 2 || !std::ranges::all_of(readers, is_map)) continue;
+    for (auto reader = readers.begin() + 1; reader != readers.end(); ++reader) {
+      TRY(const ValueId own, emit(graph, node.op_type, node.inputs, node.attributes, node.name));
+      std::ranges::replace(graph.edit(*reader).inputs, reals, own);
+      ++changes;
+    }
+  }
   return changes;
 }
 

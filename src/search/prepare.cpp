@@ -36,6 +36,10 @@ Result<void> prepare_for_code(Graph& graph, const PrepareOptions& options) {
     passes.decodes = true;
     if (auto report = optimize(graph, passes); !report.ok()) return std::move(report).error();
   }
+  if (options.integer_products && options.level >= 2) {
+    Graph made = graph;
+    if (dequantize_apart(made).ok()) graph = std::move(made);
+  }
   return {};
 }
 
