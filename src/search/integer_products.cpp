@@ -1,6 +1,7 @@
 #include "search/integer_products.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numeric>
 
@@ -79,6 +80,34 @@ class Rewriter {
     return matrix_product(id, node, *attribute_of<int64_t>(node, "transB") != 0);
   }
 
+  /// A normalization by statistics that are known is a factor and a shift, which others become one with.
+  Result<bool> normalization(NodeId id) {
+    const Node node = graph_.node(id);
+    const auto* training = attribute_of<int64_t>(node, "training_mode");
+    const auto* epsilon = attribute_of<float>(node, "epsilon");
+    if (!is_op(node, "BatchNormalization") || node.outputs.size() != 1 || (training && *training != 0) || !epsilon)
+      return false;
+    std::array<const Tensor*, 4> known{};  // scale, bias, mean, variance
+    for (size_t k = 0; k < known.size(); ++k) {
+      known[k] = constant_of(graph_, node.inputs[k + 1]);
+      if (!known[k] || known[k]->dtype() != DataType::kFloat32 || known[k]->count() != known[0]->count()) return false;
+    }
+    const ValueType& x = graph_.value(node.inputs[0]).type;
+    if (x.dtype != DataType::kFloat32 || !x.has_shape() || x.shape->size() < 2) return false;
+    Dims dims(x.shape->size() - 1, 1);
+    dims[0] = known[0]->count();
+    std::vector<double> factors, shifts;
+    for (int64_t k = 0; k < known[0]->count(); ++k) {
+      factors.push_back(known[0]->real(k) / std::sqrt(known[3]->real(k) + static_cast<double>(*epsilon)));
+      shifts.push_back(known[1]->real(k) - known[2]->real(k) * factors.back());
+    }
+    const ValueId factor = emit_constant(graph_, Tensor::from_doubles(DataType::kFloat32, dims, factors), "factor");
+    const ValueId shift = emit_constant(graph_, Tensor::from_doubles(DataType::kFloat32, dims, shifts), "shift");
+    TRY(const ValueId product, emit(graph_, "Mul", {node.inputs[0], factor}, {}, node.name));
+    TRY_VOID(isomer::rewrite(graph_, id, "Add", {product, shift}, {}));
+    return true;
+  }
+
   /// QuantizeLinear(x, s, z) = QuantizeLinear(x*(1/s), 1, z), of what arithmetic has made.
   Result<bool> quotient(NodeId id) {
     const Node node = graph_.node(id);
@@ -90,9 +119,9 @@ class Rewriter {
         graph_.value(x).type.dtype != DataType::kFloat32 || !maker.valid())
       return false;
     const double known = scale->real(0);
-    static constexpr const char* kArithmetic[] = {"Add", "Clip", "Conv", "Gemm", "MatMul", "Mul", "Relu"};
-    const auto makes = [&](const char* op) { return is_op(graph_.node(maker), op); };
-    if (known == 1 || !is_usual(known) || std::ranges::none_of(kArithmetic, makes)) return false;
+    const Node& made_by = graph_.node(maker);
+    // What only moves is as exact as it was, and may lie between two steps.
+    if (known == 1 || !is_usual(known) || is_movement(made_by) || is_op(made_by, "DequantizeLinear")) return false;
     const ValueId one = emit_constant(graph_, Tensor::scalar(DataType::kFloat32, 1), "scale");
     factor_ = emit_constant(graph_, Tensor::scalar(DataType::kFloat32, 1 / known), "reciprocal");
     std::vector<ValueId> inputs = node.inputs;
@@ -266,7 +295,7 @@ class Rewriter {
 Result<int> use_integer_products(Graph& graph) {
   TRY(int changes, for_each_body(graph, [](Graph& body, NodeId) { return use_integer_products(body); }));
   Rewriter rewriter(graph);
-  for (const auto rewrite : {&Rewriter::movement, &Rewriter::product, &Rewriter::quotient})
+  for (const auto rewrite : {&Rewriter::movement, &Rewriter::product, &Rewriter::normalization, &Rewriter::quotient})
     for (const NodeId id : graph.nodes()) {
       TRY(const bool changed, (rewriter.*rewrite)(id));
       changes += changed ? 1 : 0;
