@@ -201,6 +201,44 @@ TEST(IntegerProducts, BytesMoveAsTheyAre) {
   EXPECT_EQ(pooled("kernel_shape = [3,3], pads = [1,1,1,1]"), 0);
 }
 
+TEST(IntegerProducts, NormalizationsAreFactorsAndShifts) {
+  const Graph before = parsed(R"(opset 21
+graph g(x: uint8[2,3,4,4]) -> (y: uint8[2,3,4,4], r: float32[2,3,4,4]) {
+  s: float32[] = {0.1}
+  q: float32[] = {0.37}
+  g: float32[3] = {1.5,-0.25,2}
+  b: float32[3] = {40,50,-3}
+  m: float32[3] = {12,3,7}
+  v: float32[3] = {4,0.5,0}
+  a = DequantizeLinear(x, s)
+  n = BatchNormalization(a, g, b, m, v) {epsilon = 0.25}
+  y = QuantizeLinear(n, q)
+  r = Sigmoid(n)
+}
+)");
+  Graph graph = before;
+  ASSERT_TRUE(use_integer_products(graph).ok());
+  EXPECT_EQ(count_of(graph, "BatchNormalization"), 0);
+  Random random(3);
+  const std::vector<te::Array> inputs = random_inputs(before, random);
+  const auto expected = interpret(before, inputs, {}), found = interpret(graph, inputs, {});
+  ASSERT_TRUE(expected.ok() && found.ok());
+  for (size_t k = 0; k < 2; ++k) expect_close((*expected)[k], (*found)[k]);
+}
+
+TEST(IntegerProducts, MapsReadBytesApart) {
+  Graph graph = parsed(R"(opset 21
+graph g(x: uint8[2,8]) -> (y: float32[2,8]) {
+  s: float32[] = {0.1}
+  a = DequantizeLinear(x, s)
+  b = Sigmoid(a)
+  y = Mul(a, b)
+}
+)");
+  ASSERT_TRUE(prepare_for_code(graph, {.integer_products = true}).ok());
+  EXPECT_EQ(count_of(graph, "DequantizeLinear"), 2);
+}
+
 TEST(IntegerProducts, EmbeddingsAreDecodedForTheProductBeside) {
   Graph graph = parsed(R"(opset 21
 graph g(i: int64[3], x: float32[5,16]) -> (y: float32[3,16], p: float32[5,40]) {
