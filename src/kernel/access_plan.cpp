@@ -37,6 +37,14 @@ bool AccessPlans::is_decided_by_data(const Expr& expr) const {
   });
 }
 
+te::Ranges AccessPlans::with_bytes(te::Ranges ranges) {
+  return [ranges = std::move(ranges)](const Expr& leaf) -> te::Interval {
+    const auto* cast = te::as<te::Cast>(leaf);
+    if (cast && cast->operand.dtype() == DataType::kUInt8) return {0, 255};
+    return ranges(leaf);
+  };
+}
+
 AccessPlan AccessPlans::plan(int buffer, const std::vector<Expr>& index) const {
   const Buffer& target = kernel_.buffers[buffer];
   CHECK(index.size() == target.shape.size()) << target.name << ": " << index.size() << " indices";

@@ -33,7 +33,7 @@ bool divides(te::BinaryOp op);
 class AccessPlans {
  public:
   AccessPlans(const Kernel& kernel, const LoopRanges& ranges)
-      : kernel_(kernel), loops_(ranges), ranges_(ranges.ranges()) {}
+      : kernel_(kernel), loops_(ranges), ranges_(with_bytes(ranges.ranges())) {}
 
   AccessPlan plan(int buffer, const std::vector<Expr>& index) const;
   /// The plan of a load, kept.
@@ -47,6 +47,8 @@ class AccessPlans {
 
  private:
   bool is_decided_by_data(const Expr& expr) const;
+  /// And that a byte is one.
+  static te::Ranges with_bytes(te::Ranges ranges);
 
   const Kernel& kernel_;
   const LoopRanges& loops_;

@@ -53,6 +53,11 @@ Result<void> compute_inline(Kernel& kernel, const std::string& block);
 /// only moves the elements, by a reduction as well.
 Result<void> reverse_compute_inline(Kernel& kernel, const std::string& block);
 
+/// What a map makes of nothing but a byte (the sigmoid of a quantized number, quantized again) is read from a table of
+/// 256 elements, which a block of its own makes: that part of the map with the most arithmetic, which has some.
+/// (primitives_tables.cpp)
+Result<std::string> tabulate(Kernel& kernel, const std::string& block);
+
 // Blocks to other places (primitives_move.cpp)
 
 /// Moves a block under a loop whose body holds all that reads its buffer: it computes there what the body needs.

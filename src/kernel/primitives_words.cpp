@@ -9,8 +9,6 @@
 namespace isomer::kernel::primitives {
 namespace {
 
-bool is_byte(DataType type) { return type == DataType::kInt8 || type == DataType::kUInt8; }
-
 /// An integer that the expression is, whatever it is computed from; nothing for any other.
 std::optional<int64_t> known_integer(const Expr& expr) {
   const auto* cast = te::as<te::Cast>(expr);

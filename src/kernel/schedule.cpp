@@ -79,6 +79,7 @@ const std::vector<Primitive>& all_primitives() {
       {"annotate", adapted(primitives::annotate)},
       {"compute_inline", adapted(primitives::compute_inline)},
       {"reverse_compute_inline", adapted(primitives::reverse_compute_inline)},
+      {"tabulate", adapted(primitives::tabulate)},
       {"compute_at", adapted(primitives::compute_at)},
       {"reverse_compute_at", adapted(primitives::reverse_compute_at)},
       {"join", adapted(primitives::join)},
@@ -217,6 +218,9 @@ Result<void> Schedule::annotate(LoopId loop, const std::string& key, int64_t val
 Result<void> Schedule::compute_inline(const std::string& block) { return nothing(apply("compute_inline", {block})); }
 Result<void> Schedule::reverse_compute_inline(const std::string& block) {
   return nothing(apply("reverse_compute_inline", {block}));
+}
+Result<std::string> Schedule::tabulate(const std::string& block) {
+  return single<std::string>(apply("tabulate", {block}));
 }
 Result<void> Schedule::compute_at(const std::string& block, LoopId loop) {
   return nothing(apply("compute_at", {block, loop}));

@@ -50,6 +50,7 @@ class Schedule {
   Result<void> annotate(LoopId loop, const std::string& key, int64_t value);
   Result<void> compute_inline(const std::string& block);
   Result<void> reverse_compute_inline(const std::string& block);
+  Result<std::string> tabulate(const std::string& block);
   Result<void> compute_at(const std::string& block, LoopId loop);
   Result<void> reverse_compute_at(const std::string& block, LoopId loop);
   Result<void> join(LoopId first, LoopId second);

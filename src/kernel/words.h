@@ -10,6 +10,8 @@
 
 namespace isomer::kernel {
 
+inline bool is_byte(DataType type) { return type == DataType::kInt8 || type == DataType::kUInt8; }
+
 /// The uint32 whose lowest bits are those of parts[0], and so on: two or four integers, of which the low bits count.
 Expr word_of(const std::vector<Expr>& parts);
 /// Where a word is made of loads of its parts alone: those; else none.

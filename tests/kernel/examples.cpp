@@ -128,6 +128,20 @@ const std::vector<Example>& examples() {
        {{1, 6, 7, 6}, {20, 6, 3, 3}, {}},
        {},
        {DataType::kUInt8, DataType::kInt8, DataType::kUInt8}},
+      {"table",
+       "s0 = map [23, 70] { floor(float32(in0[i0, i1]:int8)/2)*2 + floor(float32(in0[i0, i1]:int8)/4) - "
+       "floor(float32(in0[i0, i1]:int8)/8) + in1[i1]:float32 }\noutput s0\n",
+       {{23, 70}, {70}},
+       {},
+       {DataType::kInt8, DataType::kFloat32}},
+      {"table_of_results",
+       "s0 = reduce [13, 33] over [21] with sum:int32 { int32(in0[i0, r0]:uint8)*int32(in1[r0, i1]:int8) }\n"
+       "s1 = map [13, 33] { uint8(min(max(s0[i0, i1]:int32 floordiv 512 + 128, 0), 255)) }\n"
+       "s2 = map [13, 33] { uint8(min(max(floor(float32(s1[i0, i1]:uint8)/2) + floor(float32(s1[i0, i1]:uint8)/4) + "
+       "floor(float32(s1[i0, i1]:uint8)/8), 0), 255)) }\noutput s2\n",
+       {{13, 21}, {21, 33}},
+       {},
+       {DataType::kUInt8, DataType::kInt8}},
   };
   return all;
 }

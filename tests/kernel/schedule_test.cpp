@@ -383,7 +383,7 @@ void try_something(Schedule& schedule, Random& random) {
   };
   const LoopId loop = loop_of(block);
   LoopIds loops = *schedule.loops(block);
-  switch (random.below(31)) {
+  switch (random.below(32)) {
     case 0: (void)schedule.split(loop, Integers{-1, random.between(1, 9)}); break;
     case 1: (void)schedule.split(loop, Integers{random.between(1, 3), -1, random.between(1, 4)}); break;
     case 2: (void)schedule.split(loop, Integers{random.between(1, 5), random.between(1, 5)}); break;
@@ -429,6 +429,7 @@ void try_something(Schedule& schedule, Random& random) {
     case 23: (void)schedule.split_k(block, loop, random.between(1, 5)); break;
     case 29: (void)schedule.accumulate_in(block, random.chance(0.7) ? "float64" : "float32"); break;
     case 30: (void)schedule.multiply_words(block, random.between(0, 2), random.chance(0.5) ? 4 : 2); break;
+    case 31: (void)schedule.tabulate(block); break;
     case 24: {
       Integers extents;
       for (const LoopId each : loops)
@@ -626,7 +627,7 @@ TEST(Traces, AnyArgumentsEndInASentenceOrASchedule) {
       {"swizzle", "n"},        {"decompose_reduction", "nl"},
       {"rfactor", "nl"},       {"split_k", "nli"},
       {"accumulate_in", "nn"}, {"multiply_words", "nii"},
-      {"tensorize", "ln"}};
+      {"tabulate", "n"},       {"tensorize", "ln"}};
   const std::vector<std::string> names = {"s0",
                                           "s1",
                                           "in0",

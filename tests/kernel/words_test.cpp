@@ -1,8 +1,10 @@
-// Words of small integers: their expressions are recognized, sums over them are those of their bytes, in code for any
-// target.
+// Words of small integers, and tables of bytes: their expressions are recognized, sums over them are those of their
+// bytes, in code for any target.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <algorithm>
 
 #include "graph/te/program_text.h"
 #include "kernel/default_schedule.h"
@@ -16,6 +18,10 @@ namespace {
 
 using isomer::test::is_long_run;
 using testing::HasSubstr;
+
+const Example& example_of(std::string_view name) {
+  return *std::find_if(examples().begin(), examples().end(), [&](const Example& each) { return each.name == name; });
+}
 
 Expr element(int buffer, DataType type, const Expr& index) {
   return te::load({te::BufferRef::Kind::kLocal, buffer, 0}, type, {index});
@@ -89,7 +95,7 @@ TEST(MultiplyWords, AreInstructions) {
                                                           {"cpu=haswell", "vpmaddwd"},
                                                           {"cpu=icelake-server", "vpdpbusd"},
                                                           {"cpu=alderlake", "vpdpbusd"}};
-  const Kernel kernel = lowered(examples()[examples().size() - 2], {1, 3});
+  const Kernel kernel = lowered(example_of("bytes"), {1, 3});
   for (const auto& [cpu, instruction] : expected) {
     const CpuTarget target = *parse_cpu_target(cpu);
     Machine machine;
@@ -123,6 +129,40 @@ TEST(MultiplyWords, SayWhyTheyDoNotApply) {
   const std::string padded = "select(0 <= i0 - 1, int32(in0[i0 - 1, r0]:uint8) - 300, 0:int32)*" + right;
   EXPECT_THAT(refusal(padded, 0, 4), HasSubstr("a padding that is a byte expected"));
   EXPECT_EQ(refusal(padded, 0, 2), "");
+}
+
+TEST(Tabulate, MakesTablesOfBytes) {
+  for (const char* name : {"table", "table_of_results"}) {
+    SCOPED_TRACE(name);
+    const Example& example = example_of(name);
+    const Kernel kernel = lowered(example, {1});
+    Schedule schedule(kernel);
+    const auto table = schedule.tabulate(schedule.blocks().back());
+    ASSERT_TRUE(table.ok()) << table.error().message();
+    expect_replays(schedule, kernel);
+    expect_same_meaning(example, schedule, kernel);
+    const Schedule by_default = default_schedule(Schedule(kernel), Machine());
+    EXPECT_EQ(print(by_default.trace()).find("tabulate") != std::string::npos, std::string_view(name) == "table");
+  }
+}
+
+TEST(Tabulate, SaysWhatItExpects) {
+  const auto refusal = [](const std::string& body) {
+    const auto program = te::parse_program(fmt::format("s0 = map [64] {{ {} }}\noutput s0\n", body));
+    CHECK(program.ok()) << program.error().message();
+    Schedule schedule(*lower(*program, {{DataType::kUInt8, {64}}, {DataType::kFloat32, {64}}}));
+    const auto done = schedule.tabulate("s0");
+    return done.ok() ? "" : done.error().message();
+  };
+  const std::string x = "float32(in0[i0]:uint8)";
+  EXPECT_EQ(refusal(fmt::format("floor(sqrt(exp({})))", x)), "");
+  EXPECT_EQ(refusal(fmt::format("floor(sqrt(exp({})))*in1[i0]:float32", x)), "");
+  EXPECT_THAT(refusal(fmt::format("floor({})", x)), HasSubstr("24 operations at least"));
+  EXPECT_THAT(refusal("floor(sqrt(exp(in1[i0]:float32)))"), HasSubstr("24 operations at least")) << "no byte";
+  EXPECT_THAT(refusal(fmt::format("floor(sqrt(exp({} + in1[i0]:float32)))", x)), HasSubstr("24 operations at least"));
+  EXPECT_THAT(refusal(fmt::format("floor(sqrt(exp({} + float32(i0))))", x)), HasSubstr("24 operations at least"));
+  EXPECT_THAT(refusal("floor(sqrt(exp(float32(7 / int32(in0[i0]:uint8)))))"), HasSubstr("24 operations at least"))
+      << "it has no value for 0, which may not be among the elements";
 }
 
 }  // namespace

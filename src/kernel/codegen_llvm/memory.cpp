@@ -205,6 +205,37 @@ llvm::Value* Memory::load_windows(int buffer, const Position& position, const st
   return build_.CreateShuffleVector(result, others, both);
 }
 
+/// Elements of 32 bits for each of which a vector of 512 bits has a lane.
+constexpr int kGathered = 16;
+
+/// Whether an instruction loads them faster than one by one.
+bool Memory::can_gather(int buffer, const Position& position, int lanes) const {
+  const Buffer& source = kernel_.buffers[buffer];
+  const auto count = element_count(source.shape).constant();
+  return position.numbers && bit_width(source.dtype) == 32 && lanes % kGathered == 0 &&
+         site_.target.vector_bits == 512 && count && *count < int64_t{1} << 29;
+}
+
+/// By numbers of 32 bits, half as long as pointers are.
+llvm::Value* Memory::gathered(int buffer, llvm::Value* numbers, llvm::Type* type) {
+  const bool is_real = is_float(kernel_.buffers[buffer].dtype);
+  const llvm::Intrinsic::ID id =
+      is_real ? llvm::Intrinsic::x86_avx512_mask_gather_dps_512 : llvm::Intrinsic::x86_avx512_mask_gather_dpi_512;
+  llvm::Type* const piece = widened(llvm::cast<llvm::VectorType>(type)->getElementType(), kGathered);
+  llvm::Constant* const all = llvm::Constant::getAllOnesValue(widened(build_.getInt1Ty(), kGathered));
+  llvm::Value* const narrow = build_.CreateTrunc(numbers, widened(build_.getInt32Ty(), lanes_of(numbers)));
+  llvm::Value* const base = address(buffer, build_.getInt64(0));
+  std::vector<llvm::Value*> pieces;
+  for (int first = 0; first < lanes_of(numbers); first += kGathered) {
+    std::vector<int> elements;
+    for (int k = 0; k < kGathered; ++k) elements.push_back(first + k);
+    llvm::Value* const of_piece = build_.CreateShuffleVector(narrow, elements);
+    pieces.push_back(
+        build_.CreateIntrinsic(id, {}, {llvm::Constant::getNullValue(piece), base, of_piece, all, build_.getInt32(4)}));
+  }
+  return pieces.size() == 1 ? pieces[0] : llvm::concatenateVectors(build_, pieces);
+}
+
 llvm::Value* Memory::load(int buffer, const Position& position, int lanes, llvm::Value* mask) {
   const DataType dtype = kernel_.buffers[buffer].dtype;
   llvm::Type* const scalar = memory_type(build_, dtype);
@@ -223,6 +254,8 @@ llvm::Value* Memory::load(int buffer, const Position& position, int lanes, llvm:
       result = tagged(buffer, build_.CreateMaskedLoad(type, pointer, align, mask, llvm::Constant::getNullValue(type)));
   } else if (llvm::Value* const shuffled = load_shuffled(buffer, position, lanes, mask)) {
     result = shuffled;
+  } else if (!mask && can_gather(buffer, position, lanes)) {
+    result = gathered(buffer, position.numbers, type);
   } else if (mask) {
     llvm::Value* const numbers = numbers_of(build_, position, lanes);
     result = tagged(buffer, build_.CreateMaskedGather(type, address(buffer, numbers), one, mask,

@@ -13,6 +13,8 @@ Module narrow_products();
 Module inline_maps();
 /// Neighbouring dims of buffers become one (primitives.h), once, before the first block is looked at.
 Module collapse();
+/// What maps make of nothing but a byte is read from a table.
+Module tables();
 /// Channels of groups whose number is no multiple of what vectors hold become a dim of their own.
 Module groups();
 /// Maps of which each element of a tile is another sum of elements of other tiles (Winograd's transforms): tiles are

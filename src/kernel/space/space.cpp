@@ -39,6 +39,7 @@ const Space& default_space() {
       {false, {inline_maps()}},
       {false, {collapse()}},
       {false, {groups()}},
+      {false, {tables()}},
       {true, {transforms()}},
       {false, {shared_reductions()}},
       {false, {joined_nests(), rows_inside()}},
