@@ -66,7 +66,8 @@ TEST_P(Rows, RunAsTheyMean) {
     const double bound = tolerance(instance);
     const auto expected = te::interpret(task->program, arrays);
     const bool may_tip = truncates_reals(task->kernel);
-    const Kernel scheduled = default_schedule(Schedule(task->kernel), {.vectors = target.vectors()}).finish();
+    const Machine machine = {.vectors = target.vectors(), .word_parts = target.word_parts()};
+    const Kernel scheduled = default_schedule(Schedule(task->kernel), machine).finish();
     Kernel annotated = task->kernel;
     annotate(annotated, random);
     for (const Kernel* kernel : std::initializer_list<const Kernel*>{&task->kernel, &annotated, &scheduled}) {

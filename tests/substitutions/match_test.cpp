@@ -109,6 +109,23 @@ TEST_F(Matches, ByElementsArePutOffAndProvedLater) {
   }
 }
 
+/// The search carries matches over to programs in which other steps were left out.
+TEST_F(Matches, CarriedOverMayMeetAnotherOperator) {
+  use_law(kTwice);
+  const auto of = [&](std::string_view inner) {
+    return program(graph(fmt::format("graph main(x: float32[4]) -> (y: float32[4]) {{\n  a: float32[4] = {}\n  y: "
+                                     "float32[4] = Relu(a)\n}}",
+                                     inner)),
+                   theory_);
+  };
+  const Program twice = of("Relu(x)");
+  const auto found = find(twice, true);
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_TRUE(rules_->is_still_there(twice, found[0]));
+  for (const char* inner : {"Add(x, x)", "Neg(x)", "Sum(x, x, x)"})
+    EXPECT_FALSE(rules_->is_still_there(of(inner), found[0])) << inner;
+}
+
 TEST_F(Matches, TryBothOrdersWhereTheyDiffer) {
   use_law(kReassociate);
   const Graph before = graph(R"(graph main(a: float32[2], b: float32[2], c: float32[2]) -> (y: float32[2]) {
