@@ -11,9 +11,10 @@
 namespace isomer {
 namespace {
 
+/// Of products of bytes less zero points, whose sum is an int32 then.
 constexpr int64_t kMostTerms = 1 << 15;
 
-/// Elements of the first input alone become those of the result, the largest ones of a window too.
+/// Elements of the first input alone become those of the result; of a window the largest.
 bool is_movement(const Node& node) {
   static constexpr const char* kMovements[] = {"Flatten", "Gather",  "MaxPool",   "Reshape",
                                                "Slice",   "Squeeze", "Transpose", "Unsqueeze"};
@@ -111,7 +112,9 @@ class Rewriter {
   /// QuantizeLinear(x, s, z) = QuantizeLinear(x*(1/s), 1, z), of what arithmetic has made.
   Result<bool> quotient(NodeId id) {
     const Node node = graph_.node(id);
-    if (!is_op(node, "QuantizeLinear")) return false;
+    if (!is_op(node, "QuantizeLinear") || has_blocks(node)) return false;
+    const auto* precision = attribute_of<int64_t>(node, "precision");
+    if (precision && *precision != 0) return false;
     const ValueId x = node.inputs[0];
     const Tensor* const scale = constant_of(graph_, node.inputs[1]);
     const NodeId maker = graph_.value(x).producer;
@@ -122,7 +125,8 @@ class Rewriter {
     const Node& made_by = graph_.node(maker);
     // What only moves is as exact as it was, and may lie between two steps.
     if (known == 1 || !is_usual(known) || is_movement(made_by) || is_op(made_by, "DequantizeLinear")) return false;
-    const ValueId one = emit_constant(graph_, Tensor::scalar(DataType::kFloat32, 1), "scale");
+    const Tensor no_scale = Tensor::from_doubles(DataType::kFloat32, scale->dims(), std::vector<double>{1});
+    const ValueId one = emit_constant(graph_, no_scale, "scale");
     factor_ = emit_constant(graph_, Tensor::scalar(DataType::kFloat32, 1 / known), "reciprocal");
     std::vector<ValueId> inputs = node.inputs;
     TRY(inputs[0], times_factor(x));
@@ -218,25 +222,33 @@ class Rewriter {
     return true;
   }
 
-  /// A value times the factor, which is positive: it goes up into constants, as far as nobody else reads what is
-  /// passed.
-  Result<ValueId> times_factor(ValueId value) {
+  /// Whether a positive factor of a value can become part of constants that it is made of; nobody else reads what is on
+  /// the way.
+  bool absorbs(ValueId value) const {
+    if (is_known(value)) return true;
     const NodeId maker = graph_.value(value).producer;
     const auto at = static_cast<size_t>(value.index);
-    if (!maker.valid() || (at < uses_.size() && uses_[at] > 1)) return emit(graph_, "Mul", {value, factor_}, {}, "");
-    const Node node = graph_.node(maker);
+    if (!maker.valid() || (at < uses_.size() && uses_[at] > 1)) return false;
+    const Node& node = graph_.node(maker);
+    if (is_op(node, "Mul")) return is_known(node.inputs[0]) || is_known(node.inputs[1]);
+    if (is_op(node, "DequantizeLinear"))
+      return is_known(node.inputs[1]) && graph_.value(node.inputs[1]).type.dtype == DataType::kFloat32;
+    return (is_op(node, "Add") || is_op(node, "Relu")) &&
+           std::ranges::all_of(node.inputs, [&](ValueId input) { return absorbs(input); });
+  }
+
+  /// A value times the factor.
+  Result<ValueId> times_factor(ValueId value) {
+    if (is_known(value) || !absorbs(value)) return emit(graph_, "Mul", {value, factor_}, {}, "");
+    const Node node = graph_.node(graph_.value(value).producer);
     std::vector<ValueId> inputs = node.inputs;
-    if (is_op(node, "Add") || is_op(node, "Relu")) {
+    if (is_op(node, "Mul") || is_op(node, "DequantizeLinear")) {
+      ValueId& known = inputs[is_op(node, "Mul") && is_known(inputs[0]) ? 0 : 1];
+      TRY(known, times_factor(known));
+    } else {
       for (ValueId& input : inputs) {
         TRY(input, times_factor(input));
       }
-    } else if (is_op(node, "Mul") && (is_known(inputs[0]) || is_known(inputs[1]))) {
-      ValueId& known = inputs[is_known(inputs[0]) ? 0 : 1];
-      TRY(known, times_factor(known));
-    } else if (is_op(node, "DequantizeLinear") && is_known(inputs[1])) {
-      TRY(inputs[1], times_factor(inputs[1]));
-    } else {
-      return emit(graph_, "Mul", {value, factor_}, {}, "");
     }
     return emit(graph_, node.op_type, inputs, node.attributes, node.name);
   }
@@ -317,6 +329,7 @@ Result<int> dequantize_apart(Graph& graph) {
     };
     if (readers.size() < 2 || !std::ranges::all_of(readers, is_map)) continue;
     for (auto reader = readers.begin() + 1; reader != readers.end(); ++reader) {
+      if (std::ranges::count(graph.node(*reader).inputs, reals) == 0) continue;  // it has its own
       TRY(const ValueId own, emit(graph, node.op_type, node.inputs, node.attributes, node.name));
       std::ranges::replace(graph.edit(*reader).inputs, reals, own);
       ++changes;
