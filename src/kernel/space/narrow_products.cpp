@@ -6,7 +6,7 @@
 namespace isomer::kernel {
 namespace {
 
-bool is_byte_sum(const View& view, const std::string& name) {
+bool is_integer_sum(const View& view, const std::string& name) {
   const Block& block = view.block(name);
   return block.combine.name == te::sum(DataType::kInt32).name && block.bodies.size() == 1 && !block.reduce.empty();
 }
@@ -41,7 +41,7 @@ void narrow(Builder& builder, const std::string& name) {
 Module narrow_products() {
   return {"narrow_products",
           [](const View& view, const std::string& name) {
-            return view.machine().word_parts > 0 && view.is_free_reduction(name) && is_byte_sum(view, name);
+            return view.machine().word_parts > 0 && view.is_free_reduction(name) && is_integer_sum(view, name);
           },
           narrow};
 }
