@@ -57,6 +57,24 @@ Statement map_to(Kernel& kernel, const std::string& name, const std::vector<Expr
   });
 }
 
+Made make_before(Kernel& kernel, const Place& place, const std::string& name, DataType dtype,
+                 const std::vector<Expr>& extents, Expr value) {
+  Shape shape;
+  for (const Expr& extent : extents) shape.push_back(Dim(extent));
+  const int buffer = add_buffer(kernel, name, dtype, std::move(shape));
+  const std::string block = fresh_block_name(kernel, kernel.buffers[static_cast<size_t>(buffer)].name);
+  const std::vector<Expr> point = te::axes(static_cast<int>(extents.size()));
+  insert_beside(kernel, place, map_to(kernel, block, extents, buffer, point, std::move(value)), false);
+  return {buffer, block};
+}
+
+Expr at(const Expr& expr, const std::vector<Expr>& axes) {
+  return te::transform(expr, [&](const Expr& e) -> Expr {
+    const auto* variable = te::as<te::Var>(e);
+    return variable && variable->kind == te::VarKind::kSpatial ? axes[static_cast<size_t>(variable->index)] : Expr();
+  });
+}
+
 Result<void> check_complete(Kernel& kernel, const Place& place, int buffer) {
   for (const std::string& writer : writers(kernel, buffer)) {
     TRY(const Place at, find_block(kernel, writer));

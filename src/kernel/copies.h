@@ -19,6 +19,18 @@ void insert_beside(Kernel& kernel, const Place& place, Statement statement, bool
 Statement map_to(Kernel& kernel, const std::string& name, const std::vector<Expr>& extents, int buffer,
                  std::vector<Expr> index, Expr value);
 
+/// A buffer of these extents, called `name` or much like it, and a map of the same name that makes it before the nest
+/// that `place` stands in: `value` of element axis(0), axis(1)…
+struct Made {
+  int buffer = -1;
+  std::string block;
+};
+Made make_before(Kernel& kernel, const Place& place, const std::string& name, DataType dtype,
+                 const std::vector<Expr>& extents, Expr value);
+
+/// An expression over a block's axes at other values of them.
+Expr at(const Expr& expr, const std::vector<Expr>& axes);
+
 /// All that writes the buffer stands in other nests.
 Result<void> check_complete(Kernel& kernel, const Place& place, int buffer);
 

@@ -64,15 +64,13 @@ struct CopiedRead {
 
 /// Makes it in a nest before the block's; its block's name.
 std::string read_copy(Kernel& kernel, const Place& place, int source, const Read& read, const CopiedRead& made) {
-  Shape shape;
-  for (const Expr& extent : made.extents) shape.push_back(Dim(extent));
-  const int cache = add_buffer(kernel, kernel.buffers[source].name + ".cache", kernel.buffers[source].dtype, shape);
+  // The block is changed once the copy is there, which moves it.
+  const std::string reader = place.block().name;
+  const auto [cache, copier] = make_before(kernel, place, kernel.buffers[source].name + ".cache",
+                                           kernel.buffers[source].dtype, made.extents, made.value);
   const Expr replacement = load_buffer(kernel, cache, made.index), whole = read.whole;
-  for (Expr& body : place.block().bodies)
+  for (Expr& body : find_block(kernel, reader)->block().bodies)
     body = te::transform(body, [&](const Expr& e) { return e == whole ? replacement : Expr(); });
-  const std::string copier = fresh_block_name(kernel, kernel.buffers[cache].name);
-  const std::vector<Expr> point = te::axes(static_cast<int>(made.extents.size()));
-  insert_beside(kernel, place, map_to(kernel, copier, made.extents, cache, point, made.value), false);
   return copier;
 }
 
@@ -109,15 +107,10 @@ Result<std::string> cache_read(Kernel& kernel, const std::string& name, const st
   TRY(const Read read, read_of(kernel, place, source, number));
   Block& block = place.block();
   TRY(const CopiedRegion region, copied_region(kernel, block, source, read.index, read.condition));
-  const auto at_source = [&](const Expr& e) {
-    return te::transform(e, [&](const Expr& part) -> Expr {
-      const auto* variable = te::as<te::Var>(part);
-      return variable && variable->kind == te::VarKind::kSpatial ? region.from[variable->index] : Expr();
-    });
-  };
   const Expr element = load_buffer(kernel, source, region.from);
-  const Expr value =
-      read.condition ? te::select(te::simplify_index(at_source(read.condition)), element, read.otherwise) : element;
+  const Expr value = read.condition
+                         ? te::select(te::simplify_index(at(read.condition, region.from)), element, read.otherwise)
+                         : element;
   return read_copy(kernel, place, source, read, {region.extents, value, region.to});
 }
 

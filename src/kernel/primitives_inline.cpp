@@ -1,3 +1,4 @@
+#include "kernel/copies.h"
 #include "kernel/primitives.h"
 #include "kernel/tree.h"
 
@@ -21,14 +22,6 @@ Result<int> whole_written(const Kernel& kernel, const Block& block) {
 Result<int> whole_map(const Kernel& kernel, const Block& block) {
   if (block.is_reduction()) return invalid(block.name, "a map expected, it is a reduction");
   return whole_written(kernel, block);
-}
-
-/// An expression over a block's iterators at other values of them.
-Expr at(const Expr& expr, const std::vector<Expr>& axes) {
-  return te::transform(expr, [&](const Expr& e) -> Expr {
-    const auto* variable = te::as<te::Var>(e);
-    return variable && variable->kind == te::VarKind::kSpatial ? axes[variable->index] : Expr();
-  });
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include <charconv>
 
+#include "kernel/copies.h"
 #include "kernel/primitives.h"
 #include "kernel/regions.h"
 #include "kernel/tree.h"
@@ -148,12 +149,7 @@ Result<void> pad(Kernel& kernel, const std::string& name, int64_t padded) {
     }
     return loops.ranges()(leaf);
   };
-  const auto clamp = [&](const Expr& expr) {
-    return te::transform(expr, [&](const Expr& e) -> Expr {
-      const auto* variable = te::as<te::Var>(e);
-      return variable && variable->kind == te::VarKind::kSpatial ? clamped[variable->index] : Expr();
-    });
-  };
+  const auto clamp = [&](const Expr& expr) { return at(expr, clamped); };
   // A load that stays inside its buffer anyway (a packed one with full blocks) is left as it is.
   const std::function<Expr(const Expr&)> inside = [&](const Expr& e) -> Expr {
     if (const auto* load = te::as<te::Load>(e)) {

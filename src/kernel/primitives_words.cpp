@@ -174,21 +174,12 @@ Result<Expr> words_of(Kernel& kernel, const std::string& name, const Factor& fac
   };
   Expr value = word(element);
   if (factor.condition) {
-    const Expr condition = te::transform(factor.condition, [&](const Expr& e) -> Expr {
-      const auto* variable = te::as<te::Var>(e);
-      return variable && variable->kind == te::VarKind::kSpatial ? region.from[static_cast<size_t>(variable->index)]
-                                                                 : Expr();
-    });
+    const Expr condition = at(factor.condition, region.from);
     const Expr padding = parts.offsets ? int32(0) : *offset;
     value = te::select(te::simplify_index(condition), value, word([&](const Expr&) { return padding; }));
   }
-  Shape shape;
-  for (const Expr& extent : region.extents) shape.push_back(Dim(extent));
-  const int words = add_buffer(kernel, source.name + ".words", DataType::kUInt32, shape);
-  const std::string copier = fresh_block_name(kernel, kernel.buffers[static_cast<size_t>(words)].name);
-  const std::vector<Expr> point = te::axes(static_cast<int>(shape.size()));
-  insert_beside(kernel, place, map_to(kernel, copier, region.extents, words, point, value), false);
-  return load_buffer(kernel, words, region.to);
+  const Made words = make_before(kernel, place, source.name + ".words", DataType::kUInt32, region.extents, value);
+  return load_buffer(kernel, words.buffer, region.to);
 }
 
 /// The sums of the parts of words that a block reads over its whole reduction, by a block of their own; over its axes.
