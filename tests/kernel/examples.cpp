@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "graph/te/program_text.h"
 #include "kernel/run_kernel.h"
 
@@ -144,6 +146,13 @@ const std::vector<Example>& examples() {
        {DataType::kUInt8, DataType::kInt8}},
   };
   return all;
+}
+
+const Example& example_of(std::string_view name) {
+  const auto found =
+      std::find_if(examples().begin(), examples().end(), [&](const Example& each) { return each.name == name; });
+  CHECK(found != examples().end()) << name;
+  return *found;
 }
 
 std::vector<Tensor> integers(const Example& example, Random& random) {

@@ -3,6 +3,7 @@
 
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "graph/tensor.h"
@@ -23,6 +24,8 @@ struct Example {
 };
 
 const std::vector<Example>& examples();
+/// The one of this name.
+const Example& example_of(std::string_view name);
 /// One with sizes of its own: a product, a convolution, a pooling, a movement, rows, what has attention's form, parts
 /// that are joined, products and convolutions of bytes.
 Example random_example(Random& random);

@@ -75,12 +75,12 @@ TEST(DefaultSchedule, LanesRunAlongSumsOfFewColumns) {
                                rows, columns),
                    {{rows, 64}, {columns, 64}}};
   };
-  const auto few = [](const std::string& name) {
-    return *std::find_if(examples().begin(), examples().end(), [&](const Example& each) { return each.name == name; });
-  };
-  const std::pair<Example, bool> cases[] = {{few("few_filters"), true}, {few("few_transposed_filters"), true},
-                                            {product(33, 2), true},     {product(33, 3), true},
-                                            {product(33, 16), false},   {product(33, 33), false},
+  const std::pair<Example, bool> cases[] = {{example_of("few_filters"), true},
+                                            {example_of("few_transposed_filters"), true},
+                                            {product(33, 2), true},
+                                            {product(33, 3), true},
+                                            {product(33, 16), false},
+                                            {product(33, 33), false},
                                             {product(1, 33), false}};
   for (const auto& [example, is_inner] : cases) {
     SCOPED_TRACE(example.program);

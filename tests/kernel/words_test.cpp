@@ -4,8 +4,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
-
 #include "graph/te/program_text.h"
 #include "kernel/default_schedule.h"
 #include "kernel/examples.h"
@@ -18,10 +16,6 @@ namespace {
 
 using isomer::test::is_long_run;
 using testing::HasSubstr;
-
-const Example& example_of(std::string_view name) {
-  return *std::find_if(examples().begin(), examples().end(), [&](const Example& each) { return each.name == name; });
-}
 
 Expr element(int buffer, DataType type, const Expr& index) {
   return te::load({te::BufferRef::Kind::kLocal, buffer, 0}, type, {index});
