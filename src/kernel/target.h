@@ -20,6 +20,8 @@ struct CpuTarget {
 
   bool has(std::string_view extension) const;
   VectorUnit vectors() const;
+  /// Whether vectors of so many bits add up products of a word's bytes (vpdpbusd).
+  bool has_vnni(int bits) const;
   /// Machine::word_parts
   int word_parts() const;
 };

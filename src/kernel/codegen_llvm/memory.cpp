@@ -227,9 +227,7 @@ llvm::Value* Memory::gathered(int buffer, llvm::Value* numbers, llvm::Type* type
   llvm::Value* const base = address(buffer, build_.getInt64(0));
   std::vector<llvm::Value*> pieces;
   for (int first = 0; first < lanes_of(numbers); first += kGathered) {
-    std::vector<int> elements;
-    for (int k = 0; k < kGathered; ++k) elements.push_back(first + k);
-    llvm::Value* const of_piece = build_.CreateShuffleVector(narrow, elements);
+    llvm::Value* const of_piece = build_.CreateShuffleVector(narrow, llvm::createSequentialMask(first, kGathered, 0));
     pieces.push_back(
         build_.CreateIntrinsic(id, {}, {llvm::Constant::getNullValue(piece), base, of_piece, all, build_.getInt32(4)}));
   }

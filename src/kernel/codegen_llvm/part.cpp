@@ -458,6 +458,11 @@ class PartEmitter {
     in_turn(block, plan, values);
   }
 
+  /// A vector that is stored whole does not wait for what was there.
+  llvm::Value* mask_of_store(const BoundBlock& plan, size_t c) const {
+    return plan.writes_beyond && plan.writes[c].is_proved ? nullptr : environment_.mask;
+  }
+
   /// A sum of products of words in lanes; whether there is an instruction that adds them up.
   bool add_words(const Block& block, const BoundBlock& plan) {
     if (environment_.lanes == 1 || block.combine.name != te::sum(DataType::kInt32).name) return false;
@@ -472,8 +477,7 @@ class PartEmitter {
     llvm::Value* const before = in_lanes(memory_.load(buffer, at, environment_.lanes, environment_.mask));
     llvm::Value* const sums = add_dot_of_words(site_, dot->parts, before, a, b);
     if (!sums) return false;
-    const bool is_whole = plan.writes_beyond && plan.writes[0].is_proved;
-    memory_.store(buffer, at, sums, is_whole ? nullptr : environment_.mask, false);
+    memory_.store(buffer, at, sums, mask_of_store(plan, 0), false);
     return true;
   }
 
@@ -504,10 +508,8 @@ class PartEmitter {
     if (block.is_reduction()) values = combined(block, plan, values, at);
     for (size_t c = 0; c < values.size(); ++c) {
       const int lanes = at[c].is_uniform() ? 1 : environment_.lanes;
-      // A vector that is stored whole does not wait for what was there.
-      const bool is_whole = plan.writes_beyond && plan.writes[c].is_proved;
-      memory_.store(plan.writes[c].buffer, at[c], spread(build_, values[c], lanes),
-                    is_whole ? nullptr : environment_.mask, environment_.streams);
+      memory_.store(plan.writes[c].buffer, at[c], spread(build_, values[c], lanes), mask_of_store(plan, c),
+                    environment_.streams);
     }
   }
 

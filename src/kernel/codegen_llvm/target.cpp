@@ -87,11 +87,11 @@ VectorUnit CpuTarget::vectors() const {
   return unit;
 }
 
-int CpuTarget::word_parts() const {
-  const bool has_bytes =
-      vector_bits == 512 ? has("avx512vnni") : has("avxvnni") || (has("avx512vnni") && has("avx512vl"));
-  return has_bytes ? 4 : 2;
+bool CpuTarget::has_vnni(int bits) const {
+  return bits == 512 ? has("avx512vnni") : has("avxvnni") || (has("avx512vnni") && has("avx512vl"));
 }
+
+int CpuTarget::word_parts() const { return has_vnni(vector_bits) ? 4 : 2; }
 
 CpuTarget host_target() {
   std::vector<std::string> features;

@@ -1,7 +1,6 @@
 #include "kernel/codegen_llvm/words.h"
 
 #include <bit>
-#include <functional>
 #include <optional>
 
 namespace isomer::kernel::codegen {
@@ -25,8 +24,7 @@ struct Instruction {
 };
 
 std::optional<Instruction> instruction_for(const CpuTarget& target, int parts, int lanes) {
-  const bool has_vnni = lanes == 16 ? target.has("avx512vnni")
-                                    : target.has("avxvnni") || (target.has("avx512vnni") && target.has("avx512vl"));
+  const bool has_vnni = target.has_vnni(32 * lanes);
   const auto of_lanes = [&](Id narrow, Id middle, Id wide) { return lanes == 4 ? narrow : lanes == 8 ? middle : wide; };
   if (parts == 4 && has_vnni)
     return Instruction{of_lanes(x86_avx512_vpdpbusd_128, x86_avx512_vpdpbusd_256, x86_avx512_vpdpbusd_512), true};
@@ -47,10 +45,8 @@ llvm::Value* add_dot_of_words(const Site& site, int parts, llvm::Value* sums, ll
   if (!instruction) return nullptr;
   std::vector<llvm::Value*> results;
   for (int first = 0; first < lanes; first += width) {
-    std::vector<int> elements;
-    for (int k = 0; k < width; ++k) elements.push_back(first + k);
     const auto piece = [&](llvm::Value* whole) {
-      return lanes == width ? whole : build.CreateShuffleVector(whole, elements);
+      return lanes == width ? whole : build.CreateShuffleVector(whole, llvm::createSequentialMask(first, width, 0));
     };
     llvm::Value *const sum = piece(sums), *left = piece(a), *right = piece(b);
     if (instruction->adds) {

@@ -1,4 +1,5 @@
 #include "kernel/space/modules.h"
+#include "kernel/words.h"
 
 namespace isomer::kernel {
 namespace {
@@ -12,8 +13,9 @@ Module tables() {
   return {"tables",
           [](const View& view, const std::string& name) {
             const Block& map = view.block(name);
-            return !map.is_reduction() && map.bodies.size() == 1 && !view.is_known(name) &&
-                   points(map).value_or(0) >= kLeastElements;
+            return !map.is_reduction() && map.bodies.size() == 1 && points(map).value_or(0) >= kLeastElements &&
+                   te::any_node(map.bodies[0], [](const Expr& e) { return is_byte(e.dtype()); }) &&
+                   !view.is_known(name);
           },
           [](Builder& builder, const std::string& name) {
             const Schedule before = builder.schedule;
