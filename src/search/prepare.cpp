@@ -20,11 +20,13 @@ PrepareOptions prepare_options(const CompileOptions& options, int level, std::ve
 Result<void> prepare_for_code(Graph& graph, const PrepareOptions& options) {
   // Composites of every opset have their row: what the file's opset would not let a file say, a kernel may be.
   graph.edit_info().opsets[""] = kNewestRowOpset;
-  if (options.integer_products && options.level >= 2) {
-    // What some row does not take stays as it was.
+  // What some row does not take stays as it was.
+  const auto try_on = [&](Result<int> (*change)(Graph&)) {
+    if (!options.integer_products || options.level < 2) return;
     Graph made = graph;
-    if (use_integer_products(made).ok()) graph = std::move(made);
-  }
+    if (change(made).ok()) graph = std::move(made);
+  };
+  try_on(use_integer_products);
   // What becomes constant around a body is so inside of it.
   for (int round = 0; round < kMostRounds; ++round) {
     TRY(const int specialized, specialize_bodies(graph));
@@ -36,10 +38,7 @@ Result<void> prepare_for_code(Graph& graph, const PrepareOptions& options) {
     passes.decodes = true;
     if (auto report = optimize(graph, passes); !report.ok()) return std::move(report).error();
   }
-  if (options.integer_products && options.level >= 2) {
-    Graph made = graph;
-    if (dequantize_apart(made).ok()) graph = std::move(made);
-  }
+  try_on(dequantize_apart);
   return {};
 }
 
