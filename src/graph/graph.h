@@ -103,7 +103,10 @@ struct ModelInfo {
   std::string producer_name, producer_version, domain, doc_string;
   int64_t model_version = 0;
   std::vector<std::pair<std::string, std::string>> metadata;
-  std::string extra;          ///< serialized ModelProto fields that we don't read
+  std::string extra;  ///< serialized ModelProto fields that we don't read
+  /// A node is of an operator that the standard has from a later opset on: ONNX Runtime takes some before
+  /// (OpDef::early).
+  bool has_early = false;
   std::string external_data;  ///< file name of the input's external data; empty: weights inline
   int64_t opset() const;      ///< of ai.onnx; 0 when not imported
 };

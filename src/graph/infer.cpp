@@ -35,12 +35,31 @@ const Parameter* formal(const std::vector<Parameter>& parameters, int i) {
   return beyond && parameters[at].arity != Parameter::Arity::kVariadic ? nullptr : &parameters[at];
 }
 
+/// What a row lacks: its domain's newer forms may have it, the standard's are all known.
+template <class... Args>
+Error beyond(const OpContext& context, fmt::format_string<Args...> format, Args&&... args) {
+  const bool is_known = context.op().domain.empty() || context.op().domain == kOwnDomain;
+  return is_known ? context.invalid(format, std::forward<Args>(args)...)
+                  : context.unsupported(format, std::forward<Args>(args)...);
+}
+
+/// Of a number or a string.
+bool is_fallback(const AttributeDef& def, const Attribute& value) {
+  const auto same = [&]<class T>(const T*) {
+    const T *a = std::get_if<T>(&value), *b = std::get_if<T>(&*def.fallback);
+    return a && b && *a == *b;
+  };
+  return same(static_cast<int64_t*>(nullptr)) || same(static_cast<float*>(nullptr)) ||
+         same(static_cast<std::string*>(nullptr));
+}
+
 Result<void> check_attributes(const OpContext& context, const Attributes& attributes) {
   const auto& defs = context.op().attributes;
   for (const auto& [name, value] : attributes) {
     const auto def = std::find_if(defs.begin(), defs.end(), [&](const AttributeDef& d) { return d.name == name; });
-    if (def == defs.end()) return context.invalid("an attribute that the operator has expected, '{}' found", name);
+    if (def == defs.end()) return beyond(context, "an attribute that the operator has expected, '{}' found", name);
     if (!is_kind(value, def->kind)) return context.invalid("attribute '{}' of another type expected", name);
+    if (def->fixed && !is_fallback(*def, value)) return context.unsupported("attribute '{}' has another value", name);
   }
   for (const AttributeDef& def : defs)
     if (def.required && !attributes.contains(def.name))
@@ -52,7 +71,7 @@ Result<void> check_arity(const OpContext& context) {
   const OpDef& op = context.op();
   for (int i = 0; i < context.input_count(); ++i)
     if (!formal(op.inputs, i))
-      return context.invalid("at most {} inputs expected, {} found", op.inputs.size(), context.input_count());
+      return beyond(context, "at most {} inputs expected, {} found", op.inputs.size(), context.input_count());
   for (int i = 0; i < std::max(context.input_count(), static_cast<int>(op.inputs.size())); ++i) {
     const Parameter& parameter = *formal(op.inputs, i);
     // A list of values of one type has at least one; the states of a Loop may be none.
@@ -60,10 +79,11 @@ Result<void> check_arity(const OpContext& context) {
         parameter.arity == Parameter::Arity::kOptional || (parameter.heterogeneous && i >= context.input_count());
     if (!optional && !context.has_input(i))
       return context.invalid("input {} ({}) expected, none found", i, parameter.name);
+    if (parameter.name.empty() && context.has_input(i)) return context.unsupported("input {}", i);
   }
   for (int i = 0; i < context.output_count(); ++i)
     if (!formal(op.outputs, i))
-      return context.invalid("at most {} outputs expected, {} found", op.outputs.size(), context.output_count());
+      return beyond(context, "at most {} outputs expected, {} found", op.outputs.size(), context.output_count());
   return {};
 }
 

@@ -179,6 +179,10 @@ Result<std::vector<NodeId>> add_lifted(Graph& graph, Node node, int64_t opset) {
   if (!node.op) return add_opaque(std::move(node), "no such operator is known");
   if (opset >= node.op->since) return NodeForm(graph, std::move(node)).finish();
   const Version* version = version_at(*node.op, opset);
+  if (!version && node.op->early) {
+    graph.edit_info().has_early = true;
+    return NodeForm(graph, std::move(node)).finish();
+  }
   if (!version) return add_opaque(std::move(node), fmt::format("opset {} does not have the operator", opset));
   if (!version->to_newest) return NodeForm(graph, std::move(node)).finish();
   // No version makes an attribute of the first input: changes of form may rely on it.
@@ -223,7 +227,7 @@ Result<void> lower_to_opset(Graph& graph, int64_t opset) {
     }
     if (!op || !op->domain.empty() || opset >= op->since) continue;
     const Version* version = version_at(*op, opset);
-    if (version && !version->from_newest) continue;
+    if (version ? !version->from_newest : op->early && graph.info().has_early) continue;
     if (!version && !op->expand)
       return unsupported(label(graph, id), "an operator of opset {} expected, one of opset {} found", opset, op->since);
     TRY(const std::vector<NodeId> placed,

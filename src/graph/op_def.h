@@ -22,7 +22,7 @@ class NodeForm;
 
 /// A formal input or output, written "name", "name?" (optional) or "name*" (variadic, last; at least one), followed by
 /// ":T" where its type variable is not "T". All actuals of one variable have one dtype, except under "name*:T~"
-/// (heterogeneous).
+/// (heterogeneous). An optional one without a name, "?", is known to others only: a node that has it is opaque.
 struct Parameter {
   enum class Arity : uint8_t { kRequired, kOptional, kVariadic };
   constexpr Parameter(const char* spec);
@@ -58,6 +58,8 @@ struct AttributeDef {
   std::optional<Attribute> fallback = std::nullopt;
   /// Of an integer: whether the node would be the same with the fallback, whatever it is.
   bool (*is_idle)(const OpContext&) = nullptr;
+  /// A node that has another value than the fallback is opaque.
+  bool fixed = false;
 };
 inline AttributeDef required(std::string_view name, AttributeKind kind) { return {name, kind, true}; }
 inline AttributeDef optional(std::string_view name, AttributeKind kind) { return {name, kind}; }
@@ -79,6 +81,13 @@ inline AttributeDef with_default(std::string_view name, std::vector<int64_t> val
 }
 inline AttributeDef with_default(std::string_view name, std::vector<float> value) {
   return {name, AttributeKind::kFloats, false, std::move(value)};
+}
+/// One whose other values the row does not know.
+template <class Value>
+AttributeDef only(std::string_view name, Value value) {
+  AttributeDef def = with_default(name, value);
+  def.fixed = true;
+  return def;
 }
 
 /// Turns a node of one form into another (node_form.h); an error where the target form cannot say it.
@@ -129,6 +138,8 @@ struct Spelling {
   Attributes attributes = {};
 };
 
+/// Rows of other domains than the standard's say what is known: a node with more inputs, outputs or attributes is of a
+/// newer form, and opaque.
 struct OpDef {
   std::string_view domain = "";
   std::string_view name;
@@ -137,6 +148,7 @@ struct OpDef {
   std::vector<Parameter> outputs;
   std::vector<TypeVariable> types;
   std::vector<AttributeDef> attributes = {};
+  bool early = false;                  ///< ONNX Runtime takes the newest form in models of older opsets, too
   std::vector<Version> versions = {};  ///< older ones, newest first; `since` itself need not be listed
   /// Output types from input types and contents. An error of kind kUnsupported makes the node opaque; kInvalid the
   /// model invalid. Called with all input ranks known, after arity, types and attributes were checked.

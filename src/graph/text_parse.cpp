@@ -177,6 +177,7 @@ class Parser {
     if (accept_word("producer_version")) return set(info.producer_version, string());
     if (accept_word("domain")) return set(info.domain, string());
     if (accept_word("doc_string")) return set(info.doc_string, string());
+    if (accept_word("early")) return set(info.has_early, Result<bool>(true));
     if (accept_word("opset")) {
       std::string domain;
       skip();

@@ -101,6 +101,7 @@ class Printer {
     field("domain", info.domain);
     field("doc_string", info.doc_string);
     if (info.model_version) text += fmt::format("model_version {}\n", info.model_version);
+    if (info.has_early) text += "early\n";
     for (const auto& [key, value] : info.metadata) text += fmt::format("metadata {} {}\n", quoted(key), quoted(value));
     return text;
   }

@@ -50,7 +50,7 @@ class CudaRows : public testing::TestWithParam<const OpDef*> {};
 
 TEST_P(CudaRows, RunAsTheyMean) {
   const OpDef& op = *GetParam();
-  Random random(Hasher().add(op.name).add(20).finish().low);
+  Random random(Hasher().add(isomer::test::full_name(op)).add(20).finish().low);
   const int count = is_native_run() ? 4 : is_long_run() ? 16 : 2;
   std::vector<Case> cases;
   std::string text;
@@ -117,7 +117,7 @@ TEST_P(CudaRows, RunAsTheyMean) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, CudaRows, testing::ValuesIn(rows_with_meaning()),
-                         [](const auto& info) { return std::string(info.param->name); });
+                         [](const auto& info) { return isomer::test::test_name(*info.param); });
 
 }  // namespace
 }  // namespace isomer::kernel::test

@@ -44,7 +44,7 @@ class Rows : public testing::TestWithParam<const OpDef*> {};
 
 TEST_P(Rows, RunAsTheyMean) {
   const OpDef& op = *GetParam();
-  Random random(Hasher().add(op.name).add(2).finish().low);
+  Random random(Hasher().add(isomer::test::full_name(op)).add(2).finish().low);
   // Each needs other code where instructions are lacking; those that this machine can't run are compiled.
   const std::vector<CpuTarget> targets = {host_target(), *parse_cpu_target("cpu=x86-64"),
                                           *parse_cpu_target("cpu=haswell"), *parse_cpu_target("cpu=skylake-avx512")};
@@ -95,7 +95,7 @@ TEST_P(Rows, RunAsTheyMean) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Rows, testing::ValuesIn(rows_with_meaning()),
-                         [](const auto& info) { return std::string(info.param->name); });
+                         [](const auto& info) { return isomer::test::test_name(*info.param); });
 
 }  // namespace
 }  // namespace isomer::kernel::test

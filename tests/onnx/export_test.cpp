@@ -1,4 +1,5 @@
 // What an exported file holds.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -102,6 +103,20 @@ graph g(x: float32[2]) -> (y: float32[2]) {
   const ModelProto written = read_message(path());
   ASSERT_EQ(written.graph().value_info_size(), 1);
   EXPECT_EQ(written.graph().value_info(0).name(), "b");
+}
+
+TEST_F(Export, WritesOutWhatTheOpsetLacksUnlessTheModelHadIt) {
+  for (const bool early : {false, true}) {
+    const auto graph = parse_graph(fmt::format(R"(opset 11
+{}graph g(x: float32[2,4], s: float32[4]) -> (y: float32[2,4]) {{ y = LayerNormalization(x, s) }}
+)",
+                                               early ? "early\n" : ""));
+    ASSERT_TRUE(graph.ok()) << graph.error().message();
+    ASSERT_TRUE(export_model(*graph, path()).ok());
+    const ModelProto written = read_message(path());
+    EXPECT_EQ(written.graph().node(0).op_type() == "LayerNormalization", early) << written.DebugString();
+    EXPECT_EQ(written.graph().node_size() == 1, early);
+  }
 }
 
 TEST_F(Export, WritesDimsAsTheyCame) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "graph/bind.h"
+#include "graph/text.h"
 #include "onnx/messages.h"
 
 namespace isomer::test {
@@ -255,6 +256,37 @@ TEST(Import, LiftsOlderFormsAndKnowsShapes) {
   const auto graph = import_message(model);
   ASSERT_TRUE(graph.ok()) << message_of(graph);
   EXPECT_EQ(graph->value(graph->outputs()[0]).type.text(), "float32[1,2,1]");
+}
+
+TEST(Import, TakesLayerNormalizationBeforeItsOpset) {
+  ModelProto model = model_of_graph(with_types(
+      "name: 'g' input { name: 'x' FLOAT2 } input { name: 's' FLOAT2 } output { name: 'y' } node { input: 'x' input: "
+      "'s' output: 'y' op_type: 'LayerNormalization' }"));
+  model.mutable_opset_import(0)->set_version(11);
+  const auto graph = import_message(model);
+  ASSERT_TRUE(graph.ok()) << message_of(graph);
+  EXPECT_TRUE(graph->info().has_early);
+  EXPECT_FALSE(graph->node(graph->nodes()[0]).is_opaque()) << graph->node(graph->nodes()[0]).opaque_reason;
+  const auto again = parse_graph(print_graph(*graph));
+  ASSERT_TRUE(again.ok()) << message_of(again);
+  EXPECT_TRUE(again->info().has_early);
+}
+
+TEST(Import, PassesNodesOfNewerFormsOfOtherDomainsThrough) {
+  const auto opaque_reason = [](const char* fields) {
+    ModelProto model = model_of_graph(
+        with_types(fmt::format("name: 'g' input {{ name: 'x' FLOAT2 }} output {{ name: 'y' }} node {{ input: 'x' "
+                               "output: 'y' op_type: 'QuickGelu' domain: 'com.microsoft' {} }}",
+                               fields)));
+    model.add_opset_import()->set_domain("com.microsoft");
+    model.mutable_opset_import(1)->set_version(1);
+    const auto graph = import_message(model);
+    return graph.ok() ? graph->node(graph->nodes()[0]).opaque_reason : message_of(graph);
+  };
+  EXPECT_EQ(opaque_reason("attribute { name: 'alpha' type: 1 f: 1 }"), "");
+  EXPECT_THAT(opaque_reason("attribute { name: 'beta' type: 1 f: 1 }"), HasSubstr("'beta' found"));
+  EXPECT_THAT(opaque_reason("input: 'x'"), HasSubstr("at most 1 inputs expected"));
+  EXPECT_THAT(opaque_reason("output: 'z'"), HasSubstr("at most 1 outputs expected"));
 }
 
 TEST(Import, TakesNamesThatSayNothingForDimsOfTheirOwn) {

@@ -40,6 +40,17 @@ std::string text_of(const Tensor& tensor) {
 
 }  // namespace
 
+std::string full_name(const OpDef& op) {
+  const bool is_plain = op.domain.empty() || op.domain == kOwnDomain;
+  return is_plain ? std::string(op.name) : fmt::format("{}.{}", op.domain, op.name);
+}
+
+std::string test_name(const OpDef& op) {
+  std::string name = full_name(op);
+  std::replace(name.begin(), name.end(), '.', '_');
+  return name;
+}
+
 std::string Instance::text() const {
   std::string result(op->name);
   for (const auto& [name, value] : attributes) result += fmt::format(" {}={}", name, text_of(value));

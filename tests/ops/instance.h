@@ -13,6 +13,11 @@
 
 namespace isomer::test {
 
+/// The name, behind its domain where that is neither the standard's nor ours.
+std::string full_name(const OpDef& op);
+/// The same as tests are named.
+std::string test_name(const OpDef& op);
+
 struct Instance {
   struct Input {
     bool present = false;

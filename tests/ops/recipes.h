@@ -20,6 +20,7 @@ void add_window_recipes(Recipes& recipes);
 void add_product_recipes(Recipes& recipes);
 void add_selection_recipes(Recipes& recipes);
 void add_attention_recipes(Recipes& recipes);
+void add_contrib_recipes(Recipes& recipes);
 void add_control_recipes(Recipes& recipes);
 
 /// A shape that broadcasts to `dims`.

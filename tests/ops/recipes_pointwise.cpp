@@ -303,10 +303,11 @@ Recipe recipe_for(const OpDef& op) {
     add_product_recipes(all);
     add_selection_recipes(all);
     add_attention_recipes(all);
+    add_contrib_recipes(all);
     add_control_recipes(all);
     return all;
   }();
-  const auto found = recipes.find(op.name);
+  const auto found = recipes.find(full_name(op));
   return found == recipes.end() ? recipes.at("") : found->second;
 }
 

@@ -242,11 +242,13 @@ void add_product_recipes(Recipes& recipes) {
   recipes["MatMulInteger"] = matmul_integer;
   recipes["QLinearMatMul"] = qlinear_matmul;
   recipes["Gemm"] = gemm;
-  for (const std::string_view name : {"QLinearAdd", "QLinearMul"}) recipes[name] = qlinear_pair;
-  for (const std::string_view name : {"QLinearSigmoid", "QLinearLeakyRelu"}) recipes[name] = qlinear_single;
-  recipes["QLinearGlobalAveragePool"] = qlinear_mean;
-  recipes["QLinearConcat"] = qlinear_concat;
-  recipes["QGemm"] = qgemm;
+  for (const std::string_view name : {"com.microsoft.QLinearAdd", "com.microsoft.QLinearMul"})
+    recipes[name] = qlinear_pair;
+  for (const std::string_view name : {"com.microsoft.QLinearSigmoid", "com.microsoft.QLinearLeakyRelu"})
+    recipes[name] = qlinear_single;
+  recipes["com.microsoft.QLinearGlobalAveragePool"] = qlinear_mean;
+  recipes["com.microsoft.QLinearConcat"] = qlinear_concat;
+  recipes["com.microsoft.QGemm"] = qgemm;
   recipes["Einsum"] = einsum;
   for (const std::string_view name : {"LSTM", "GRU", "RNN"}) recipes[name] = recurrent;
 }

@@ -90,7 +90,7 @@ int64_t Call::axis(int64_t fallback, int64_t rank) const {
   return axis < 0 ? axis + rank : axis;
 }
 
-const Reference* reference_for(std::string_view op) {
+const Reference* reference_for(const OpDef& op) {
   static const References references = [] {
     References all;
     add_pointwise_references(all);
@@ -103,9 +103,10 @@ const Reference* reference_for(std::string_view op) {
     add_product_references(all);
     add_recurrent_references(all);
     add_attention_references(all);
+    add_contrib_references(all);
     return all;
   }();
-  const auto found = references.find(op);
+  const auto found = references.find(full_name(op));
   return found == references.end() ? nullptr : &found->second;
 }
 

@@ -53,7 +53,7 @@ Plain convolved(const Call& call, const Plain& x, const Plain& w);
 Plain multiplied(Plain a, Plain b);
 
 /// nullptr where there is none.
-const Reference* reference_for(std::string_view op);
+const Reference* reference_for(const OpDef& op);
 
 using References = std::map<std::string_view, Reference>;
 void add_pointwise_references(References& references);
@@ -66,6 +66,7 @@ void add_window_references(References& references);
 void add_product_references(References& references);
 void add_recurrent_references(References& references);
 void add_attention_references(References& references);
+void add_contrib_references(References& references);
 
 /// The element of `x` that broadcasts to a place of an output.
 double broadcast_element(const Plain& x, const Dims& at);

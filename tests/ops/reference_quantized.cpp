@@ -173,14 +173,15 @@ void add_quantized_references(References& references) {
   references["ConvInteger"] = [](const Call& call) {
     return std::vector{convolved(call, real_operand(call, 0, -1, 2, 0), real_operand(call, 1, -1, 3, 0))};
   };
-  references["QLinearAdd"] = quantized_pair([](double a, double b) { return a + b; });
-  references["QLinearMul"] = quantized_pair([](double a, double b) { return a * b; });
-  references["QLinearSigmoid"] = quantized_single([](const Call&, double x) { return 1 / (1 + std::exp(-x)); });
-  references["QLinearLeakyRelu"] =
+  references["com.microsoft.QLinearAdd"] = quantized_pair([](double a, double b) { return a + b; });
+  references["com.microsoft.QLinearMul"] = quantized_pair([](double a, double b) { return a * b; });
+  references["com.microsoft.QLinearSigmoid"] =
+      quantized_single([](const Call&, double x) { return 1 / (1 + std::exp(-x)); });
+  references["com.microsoft.QLinearLeakyRelu"] =
       quantized_single([](const Call& call, double x) { return x < 0 ? call.real("alpha", 0.01) * x : x; });
-  references["QLinearGlobalAveragePool"] = quantized_mean;
-  references["QLinearConcat"] = quantized_concat;
-  references["QGemm"] = quantized_gemm;
+  references["com.microsoft.QLinearGlobalAveragePool"] = quantized_mean;
+  references["com.microsoft.QLinearConcat"] = quantized_concat;
+  references["com.microsoft.QGemm"] = quantized_gemm;
   references["QLinearMatMul"] = [](const Call& call) {
     const Plain y =
         multiplied(real_operand(call, 0, 1, 2, rows_axis(call, 0)), real_operand(call, 3, 4, 5, columns_axis(call, 3)));

@@ -16,7 +16,7 @@ namespace {
 std::vector<const OpDef*> rows_with_reference() {
   std::vector<const OpDef*> rows;
   for (const OpDef* op : all_ops())
-    if (reference_for(op->name)) rows.push_back(op);
+    if (reference_for(*op)) rows.push_back(op);
   return rows;
 }
 
@@ -47,9 +47,9 @@ void expect_equal(const te::Array& found, const Plain& expected, bool narrow) {
 
 TEST_P(Meaning, IsTheReference) {
   const OpDef& op = *GetParam();
-  const Reference& reference = *reference_for(op.name);
+  const Reference& reference = *reference_for(op);
   const int count = is_long_run() ? 20000 : 500;
-  Random random(Hasher().add(op.name).add(1).finish().low);
+  Random random(Hasher().add(full_name(op)).add(1).finish().low);
   int valid = 0;
   for (int turn = 0; turn < count; ++turn) {
     const Instance instance = make_instance(op, random, turn);
@@ -79,7 +79,7 @@ TEST_P(Meaning, IsTheReference) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Rows, Meaning, testing::ValuesIn(rows_with_reference()),
-                         [](const auto& info) { return std::string(info.param->name); });
+                         [](const auto& info) { return test_name(*info.param); });
 
 }  // namespace
 }  // namespace isomer::test

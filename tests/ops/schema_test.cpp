@@ -248,7 +248,7 @@ TEST_P(Schema, NewestFormTakesAsManyInputs) {
 std::vector<const OpDef*> standard_rows() {
   std::vector<const OpDef*> rows;
   for (const OpDef* op : all_ops())
-    if (op->domain.empty()) rows.push_back(op);
+    if (op->domain.empty() && op->name != "SimplifiedLayerNormalization") rows.push_back(op);  // ONNX Runtime's
   return rows;
 }
 

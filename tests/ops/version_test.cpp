@@ -102,7 +102,7 @@ TEST_P(Versions, MeanTheSame) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Rows, Versions, testing::ValuesIn(all_ops()),
-                         [](const auto& info) { return std::string(info.param->name); });
+                         [](const auto& info) { return test_name(*info.param); });
 
 }  // namespace
 }  // namespace isomer::test

@@ -1,6 +1,5 @@
 // Attention RotaryEmbedding TensorScatter LinearAttention CausalConvWithState: what language models decode with.
-#include <cmath>
-
+#include "graph/ops/attend.h"
 #include "graph/ops/common.h"
 #include "graph/ops/indexing.h"
 #include "graph/ops/operand.h"
@@ -12,10 +11,6 @@ namespace {
 using te::Expr;
 
 /// Input i of rank 4 is [batch, heads, sequence, size]; of rank 3 the heads lie in the last axis.
-struct Heads {
-  Dim batch, heads, sequence, size;
-};
-
 Result<Heads> heads_of(const OpContext& context, int i, std::string_view attribute) {
   const Shape& shape = context.shape(i);
   if (shape.size() == 4) return Heads{shape[0], shape[1], shape[2], shape[3]};
@@ -35,18 +30,6 @@ Expr load_head(const OpContext& context, int i, const Heads& heads, const Expr& 
   return context.load(i, {batch, place, head * heads.size.expr() + size});
 }
 
-/// Which of the heads of keys and values a head of the queries reads: neighbours share one.
-Expr shared_head(const Expr& head, const Heads& queries, const Heads& keys) {
-  return queries.heads == keys.heads ? head : te::floor_div(head, floor_div(queries.heads, keys.heads).expr());
-}
-
-Result<void> expect_shared(const OpContext& context, const Dim& queries, const Dim& keys) {
-  if (!queries.is_constant() || !keys.is_constant() || queries == keys) return {};
-  if (keys.value() > 0 && queries.value() % keys.value() == 0) return {};
-  return context.invalid("a multiple of {} heads of keys expected, {} heads of queries found", keys.text(),
-                         queries.text());
-}
-
 // Attention: Softmax(scale Q Kᵀ + bias) V.
 
 constexpr int kQ = 0, kK = 1, kV = 2, kMask = 3, kPastKey = 4, kPastValue = 5, kLengths = 6;
@@ -61,7 +44,6 @@ struct Attention {
   bool causal;
 
   Shape scores() const { return {q.batch, q.heads, q.sequence, total}; }
-  Shape rows() const { return {q.batch, q.heads, q.sequence}; }
 };
 
 Result<Attention> attention_of(const OpContext& context) {
@@ -136,8 +118,11 @@ Expr load_cached(const OpContext& context, int i, int past_input, const Attentio
   return te::select(key < past, context.load(past_input, {te::axis(0), head, key, size}), fresh);
 }
 
+bool adds_bias(const OpContext& context, const Attention& a) {
+  return context.has_input(kMask) || context.has_input(kLengths) || a.causal || a.left >= 0 || a.right >= 0;
+}
+
 /// What is added to the scores at (batch, head, query, key): 0 or -inf by the places of query and key, and the mask.
-/// Empty where nothing is.
 Expr attention_bias(const OpContext& context, const Attention& a, const Expr& batch, const Expr& head,
                     const Expr& query, const Expr& key) {
   const DataType dtype = context.dtype(kQ);
@@ -170,76 +155,53 @@ Expr attention_bias(const OpContext& context, const Attention& a, const Expr& ba
   return bias ? bias + by_place : by_place;
 }
 
-/// What the products of queries and keys are multiplied with.
-Expr scale_of(const OpContext& context, const Dim& size, DataType dtype) {
-  if (context.has_attribute("scale")) return te::literal(context.get_float("scale"), dtype);
-  if (size.is_constant()) return te::literal(1 / std::sqrt(static_cast<double>(size.value())), dtype);
-  return te::literal(1, dtype) / te::sqrt(te::cast(dtype, size.expr()));
-}
-
 Result<te::Program> compute_attention(const OpContext& context) {
   TRY(const Attention a, attention_of(context));
-  const DataType dtype = context.dtype(kQ), wide = accumulator(dtype);
+  const DataType dtype = context.dtype(kQ);
   te::Program program;
   program.outputs.resize(4);
-  const Expr b = te::axis(0), h = te::axis(1), i = te::axis(2), last = te::axis(3), r = te::reduce_axis(0);
   const auto present = [&](int input, int past_input, const Heads& heads, int output) {
     if (context.wants_output(output))
-      program.outputs[output] = program.map({heads.batch, heads.heads, a.total, heads.size},
-                                            load_cached(context, input, past_input, a, heads, h, i, last));
+      program.outputs[output] =
+          program.map({heads.batch, heads.heads, a.total, heads.size},
+                      load_cached(context, input, past_input, a, heads, te::axis(1), te::axis(2), te::axis(3)));
   };
   present(kK, kPastKey, a.k, kPresentKey);
   present(kV, kPastValue, a.v, kPresentValue);
 
-  // The scale comes after the sum, which is kept in a type wide enough for it.
-  const Expr query = load_head(context, kQ, a.q, b, h, i, r);
-  const Expr key = load_cached(context, kK, kPastKey, a, a.k, shared_head(h, a.q, a.k), last, r);
-  const te::StageValue sums = sum_over(program, a.scores(), {a.q.size}, te::cast(wide, query) * te::cast(wide, key));
-  const auto keep = [&](te::StageValue value, int mode) {
-    if (context.wants_output(kScores) && context.get_int("qk_matmul_output_mode") == mode)
-      program.outputs[kScores] = value;
+  AttentionForm form{.q = a.q, .keys = a.total, .value_size = a.v.size, .dtype = dtype, .softmax = a.softmax};
+  form.query = [&](const Expr& batch, const Expr& head, const Expr& place, const Expr& size) {
+    return load_head(context, kQ, a.q, batch, head, place, size);
   };
-  te::StageValue scores =
-      program.map(a.scores(), te::cast(dtype, program.load(sums, te::axes(4)) * scale_of(context, a.q.size, wide)));
-  keep(scores, 0);
-  if (const double cap = context.get_float("softcap"); cap > 0)
-    scores = program.map(a.scores(), te::tanh(program.load(scores, te::axes(4)) / te::Number(cap)) * te::Number(cap));
-  keep(scores, 1);
-  const Expr bias = attention_bias(context, a, b, h, i, last);
-  if (bias) scores = program.map(a.scores(), program.load(scores, te::axes(4)) + bias);
-  keep(scores, 2);
-
-  const auto score_of = [&](const Expr& at) { return te::cast(a.softmax, program.load(scores, {b, h, i, at})); };
-  const te::StageValue greatest = program.reduce(a.rows(), {a.total}, te::maximum(a.softmax), score_of(r));
-  const te::StageValue powers = program.map(a.scores(), te::exp(score_of(last) - program.load(greatest, te::axes(3))));
-  const te::StageValue total = sum_over(program, a.rows(), {a.total}, program.load(powers, {b, h, i, r}));
-  Expr share = program.load(powers, te::axes(4)) * (te::literal(1, a.softmax) / program.load(total, te::axes(3)));
+  const auto cached = [&](int input, int past_input, const Heads& heads) {
+    return [&context, &a, &heads, input, past_input](const Expr&, const Expr& head, const Expr& place,
+                                                     const Expr& size) {
+      return load_cached(context, input, past_input, a, heads, shared_head(head, a.q.heads, heads.heads), place, size);
+    };
+  };
+  form.key = cached(kK, kPastKey, a.k);
+  form.value = cached(kV, kPastValue, a.v);
+  const DataType wide = accumulator(dtype);
+  form.scale =
+      context.has_attribute("scale") ? te::literal(context.get_float("scale"), wide) : inverse_root(a.q.size, wide);
+  form.softcap = context.get_float("softcap");
+  if (adds_bias(context, a))
+    form.bias = [&](const Expr& batch, const Expr& head, const Expr& query, const Expr& key) {
+      return attention_bias(context, a, batch, head, query, key);
+    };
   // A query that sees no key gets nothing. By its place alone it sees the first one, or its own.
-  if (context.has_input(kMask) || context.has_input(kLengths) || a.left >= 0) {
-    const te::Monoid greatest_bias = te::maximum(dtype);
-    const te::StageValue seen =
-        program.reduce(a.rows(), {a.total}, greatest_bias, attention_bias(context, a, b, h, i, r));
-    share = te::select(te::equal(program.load(seen, te::axes(3)), greatest_bias.identity[0]), te::literal(0, a.softmax),
-                       share);
+  form.may_see_nothing = context.has_input(kMask) || context.has_input(kLengths) || a.left >= 0;
+  const AttentionStages stages = attend(program, form);
+  if (context.wants_output(kScores)) {
+    const te::StageValue steps[] = {stages.scaled, stages.capped, stages.biased, stages.shares};
+    program.outputs[kScores] = steps[context.get_int("qk_matmul_output_mode")];
   }
-  const te::StageValue shares = program.map(a.scores(), te::cast(dtype, share));
-  keep(shares, 3);
-
-  const Expr value = load_cached(context, kV, kPastValue, a, a.v, shared_head(h, a.q, a.v), r, last);
-  const te::StageValue y = sum_over(program, {a.q.batch, a.q.heads, a.q.sequence, a.v.size}, {a.total},
-                                    te::cast(wide, program.load(shares, {b, h, i, r})) * te::cast(wide, value));
-  if (context.rank(kQ) == 4) {
-    program.outputs[kY] = as_type(program, y, dtype);
-    return program;
-  }
-  const Expr width = a.v.size.expr();
-  program.outputs[kY] = program.map({a.q.batch, a.q.sequence, a.q.heads * a.v.size},
-                                    te::cast(dtype, program.load(y, {b, te::floor_div(te::axis(2), width), te::axis(1),
-                                                                     te::floor_mod(te::axis(2), width)})));
+  program.outputs[kY] =
+      context.rank(kQ) == 4 ? as_type(program, stages.y, dtype) : heads_together(program, form, stages.y, dtype);
   return program;
 }
 
-// RotaryEmbedding: pairs of elements are turned by angles whose sines and cosines are given (RoFormer, Su et al. 2021).
+// RotaryEmbedding: pairs of elements are turned by angles whose sines and cosines are given.
 
 struct Rotary {
   Heads x;
@@ -275,24 +237,21 @@ Result<std::vector<ValueType>> infer_rotary(const OpContext& context) {
 
 Result<te::Program> compute_rotary(const OpContext& context) {
   TRY(const Rotary rotary, rotary_of(context));
-  const bool flat = context.rank(0) == 3, interleaved = context.get_int("interleaved") != 0;
-  const Expr width = rotary.x.size.expr(), half = floor_div(rotary.turned, 2).expr();
+  const bool flat = context.rank(0) == 3;
+  const Expr width = rotary.x.size.expr();
   const Expr batch = te::axis(0), place = te::axis(flat ? 1 : 2);
   const Expr head = flat ? te::floor_div(te::axis(2), width) : te::axis(1);
   const Expr element = flat ? te::floor_mod(te::axis(2), width) : te::axis(3);
-  const auto x = [&](const Expr& at) { return load_head(context, 0, rotary.x, batch, head, place, at); };
-  // The pair that an element belongs to, and whether it is the first of it.
-  const Expr pair = interleaved ? te::floor_div(element, te::index(2)) : te::floor_mod(element, half);
-  const Expr is_first = interleaved ? te::equal(te::floor_mod(element, te::index(2)), 0) : element < half;
-  const Expr apart = interleaved ? te::index(1) : half;
   const auto cached = [&](int cache) {
-    if (!rotary.has_positions) return context.load(cache, {batch, place, pair});
-    return context.load(cache, {wrapped(context.load(3, {batch, place}), context.dim(cache, 0)), pair});
+    return [&, cache](const Expr& pair) {
+      if (!rotary.has_positions) return context.load(cache, {batch, place, pair});
+      return context.load(cache, {wrapped(context.load(3, {batch, place}), context.dim(cache, 0)), pair});
+    };
   };
-  const Expr turned = te::select(is_first, cached(1) * x(element) - cached(2) * x(element + apart),
-                                 cached(2) * x(element - apart) + cached(1) * x(element));
-  const bool whole = rotary.turned == rotary.x.size;
-  return single_map(context.shape(0), whole ? turned : te::select(element < rotary.turned.expr(), turned, x(element)));
+  const Rotation rotation = {rotary.turned, rotary.x.size, context.get_int("interleaved") != 0, cached(1), cached(2)};
+  return single_map(context.shape(0), rotated(rotation, element, [&](const Expr& at) {
+                      return load_head(context, 0, rotary.x, batch, head, place, at);
+                    }));
 }
 
 // TensorScatter: an update written into a cache, from the place of its batch on; circular ones go on at the start.
@@ -422,7 +381,7 @@ Result<te::Program> compute_linear(const OpContext& context) {
   const int next = static_cast<int>(scan.steps.size());
   scan.steps.push_back(
       {state, {}, {}, {decayed(te::axis(2), te::axis(3)) + element(1, linear.k, h, te::axis(2)) * learnt}});
-  const Expr read = te::load_inner(next, kWide, {b, shared_head(h, linear.q, linear.k), r, te::axis(2)});
+  const Expr read = te::load_inner(next, kWide, {b, shared_head(h, linear.q.heads, linear.k.heads), r, te::axis(2)});
   scan.steps.push_back({answer, {linear.k.size}, te::sum(kWide), {element(0, linear.q, h, r) * read}});
   scan.next = {next, next + 1};
 
@@ -431,7 +390,7 @@ Result<te::Program> compute_linear(const OpContext& context) {
   te::StageValue answers = states;
   answers.component = 1;
   Expr scale = te::literal(context.get_float("scale"), kWide);
-  if (context.get_float("scale") == 0) scale = te::literal(1, kWide) / te::sqrt(te::cast(kWide, linear.q.size.expr()));
+  if (context.get_float("scale") == 0) scale = inverse_root(linear.q.size, kWide);
   const Expr width = linear.v.size.expr();
   program.outputs.resize(2);
   program.outputs[0] = program.map(

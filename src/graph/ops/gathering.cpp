@@ -11,7 +11,7 @@ namespace {
 /// The position along an axis of dim `dim` that element `at` of the indices (input 1) names.
 te::Expr position(const OpContext& context, std::vector<te::Expr> at, const Dim& dim) {
   const auto known = context.scalar_int(1);
-  return wrapped(known ? te::index(*known) : te::cast(DataType::kInt64, context.load(1, std::move(at))), dim);
+  return wrapped(known ? te::index(*known) : load_index(context, 1, std::move(at)), dim);
 }
 
 // Gather

@@ -60,6 +60,10 @@ te::Expr simplified(const te::Expr& expr, const Shape& axes) {
   });
 }
 
+te::Expr load_index(const OpContext& context, int i, std::vector<te::Expr> at) {
+  return te::cast(DataType::kInt64, context.load(i, std::move(at)));
+}
+
 te::Expr wrapped(te::Expr index, const Dim& dim) { return te::select(index < 0, index + dim.expr(), index); }
 
 te::Expr clamped(te::Expr value, const Dim& least, const Dim& greatest) {

@@ -8,6 +8,9 @@
 
 namespace isomer::ops {
 
+/// An element of an integer input, as an index.
+te::Expr load_index(const OpContext& context, int i, std::vector<te::Expr> at);
+
 /// pieces[k] where position lies in [begins[k], begins[k+1]), begins ascending from 0: a balanced tree of selects, so
 /// that neither depth nor time grows with the number of pieces. At least one piece.
 te::Expr choose(const te::Expr& position, const std::vector<te::Expr>& begins, const std::vector<te::Expr>& pieces);

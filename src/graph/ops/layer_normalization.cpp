@@ -310,6 +310,7 @@ std::vector<OpDef> layer_normalization() {
        .outputs = {"Y", "Mean?:U", "InvStdDev?:U"},
        .types = {{"T", kFloats}, {"U", DataType::kFloat32 | DataType::kBFloat16}},
        .attributes = {with_default("axis", -1), with_default("epsilon", kEpsilon), with_default("stash_type", 1)},
+       .early = true,
        .infer = infer_layer,
        .compute = compute_layer,
        .expand = expand_layer,

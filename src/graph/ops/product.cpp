@@ -1,4 +1,6 @@
 // MatMul Gemm Einsum MatMulInteger QLinearMatMul: sums of products.
+#include "graph/ops/product.h"
+
 #include "graph/ops/common.h"
 #include "graph/ops/einsum.h"
 #include "graph/ops/operand.h"
@@ -7,26 +9,13 @@
 #include "graph/ops/registry.h"
 
 namespace isomer::ops {
-namespace {
-
-constexpr DataType kByte = DataType::kUInt8;
-constexpr TypeSet kBytes = DataType::kInt8 | kByte;
-constexpr TypeSet kProducts = kFloats | DataType::kInt32 | DataType::kInt64 | DataType::kUInt32 | DataType::kUInt64;
-
-// MatMul: numpy's matmul. A vector on the left is a row, one on the right a column, and their dim is dropped.
-
-struct Matmul {
-  int a, b;  ///< which inputs
-  Shape out = {};
-  Dim inner = 0;
-  std::vector<te::Expr> a_index = {}, b_index = {};  ///< positions over axis(…) of out and reduce_axis(0)
-  /// Position of the row and the column among the axes of out; index 0 where the operand is a vector.
-  te::Expr row = te::index(0), column = te::index(0);
-};
 
 Result<Matmul> matmul_of(const OpContext& context, int a, int b) {
+  return matmul_of(context, a, b, context.shape(a), context.shape(b));
+}
+
+Result<Matmul> matmul_of(const OpContext& context, int a, int b, const Shape& left, const Shape& right) {
   Matmul result{.a = a, .b = b};
-  const Shape &left = context.shape(a), &right = context.shape(b);
   if (left.empty() || right.empty()) return context.invalid("operands of rank at least 1 expected, a scalar found");
   const auto inner = agreed(left.back(), right[right.size() == 1 ? 0 : right.size() - 2]);
   if (!inner)
@@ -61,23 +50,6 @@ Result<Matmul> matmul_of(const OpContext& context, int a, int b) {
   return result;
 }
 
-Result<std::vector<ValueType>> infer_matmul(const OpContext& context) {
-  TRY(const Matmul matmul, matmul_of(context, 0, 1));
-  return one(context.dtype(0), matmul.out);
-}
-
-Result<te::Program> compute_matmul(const OpContext& context) {
-  TRY(const Matmul matmul, matmul_of(context, 0, 1));
-  te::Program program;
-  program.outputs = {
-      sum_over(program, matmul.out, {matmul.inner}, context.load(0, matmul.a_index) * context.load(1, matmul.b_index))};
-  return program;
-}
-
-// Integer products subtract zero points: one for all, or one a row of A and a column of B, with or without batch dims.
-
-/// The element of a scale or zero point (input i) that belongs to position `index` of an operand of `shape`; a vector
-/// has one element per position of `axis`.
 te::Expr load_parameter(const OpContext& context, int i, const Shape& shape, const std::vector<te::Expr>& index,
                         size_t axis) {
   const Shape& found = context.shape(i);
@@ -88,8 +60,6 @@ te::Expr load_parameter(const OpContext& context, int i, const Shape& shape, con
   return context.load(i, std::move(position));
 }
 
-/// Scales and zero points are scalars, vectors over `axis`, or of the operand's rank with 1 where not over `axis` or a
-/// batch dim.
 Result<void> check_parameter(const OpContext& context, int i, const Shape& shape, size_t axis) {
   if (!context.has_input(i) || context.rank(i) == 0) return {};
   const Shape& found = context.shape(i);
@@ -103,7 +73,6 @@ Result<void> check_parameter(const OpContext& context, int i, const Shape& shape
 
 size_t row_axis(const Shape& shape) { return shape.size() <= 1 ? 0 : shape.size() - 2; }
 
-/// Σ (a - a_zero) * (b - b_zero) in int32; an absent zero point is 0.
 Result<te::StageValue> integer_product(const OpContext& context, te::Program& program, const Matmul& matmul, int a_zero,
                                        int b_zero) {
   const Shape &a = context.shape(matmul.a), &b = context.shape(matmul.b);
@@ -117,6 +86,25 @@ Result<te::StageValue> integer_product(const OpContext& context, te::Program& pr
   return sum_over(program, matmul.out, {matmul.inner},
                   centered(matmul.a, matmul.a_index, a_zero, row_axis(a)) *
                       centered(matmul.b, matmul.b_index, b_zero, b.size() - 1));
+}
+
+namespace {
+
+constexpr DataType kByte = DataType::kUInt8;
+constexpr TypeSet kBytes = DataType::kInt8 | kByte;
+constexpr TypeSet kProducts = kFloats | DataType::kInt32 | DataType::kInt64 | DataType::kUInt32 | DataType::kUInt64;
+
+Result<std::vector<ValueType>> infer_matmul(const OpContext& context) {
+  TRY(const Matmul matmul, matmul_of(context, 0, 1));
+  return one(context.dtype(0), matmul.out);
+}
+
+Result<te::Program> compute_matmul(const OpContext& context) {
+  TRY(const Matmul matmul, matmul_of(context, 0, 1));
+  te::Program program;
+  program.outputs = {
+      sum_over(program, matmul.out, {matmul.inner}, context.load(0, matmul.a_index) * context.load(1, matmul.b_index))};
+  return program;
 }
 
 Result<std::vector<ValueType>> infer_matmul_integer(const OpContext& context) {

@@ -191,28 +191,32 @@ Result<std::vector<ValueType>> infer_dynamic(const OpContext& context) {
 }
 
 Result<te::Program> compute_dynamic(const OpContext& context) {
-  const DataType type = DataType::kFloat32;
-  const Shape& shape = context.shape(0);
   te::Program program;
-  std::vector<Expr> place;
-  for (int k = 0; k < context.rank(0); ++k) place.push_back(te::reduce_axis(k));
-  const Expr element = context.load(0, place);
+  const DynamicBytes bytes = dynamic_bytes(program, context, 0);
+  program.outputs = {bytes.y, bytes.scale, bytes.zero};
+  return program;
+}
+
+}  // namespace
+
+DynamicBytes dynamic_bytes(te::Program& program, const OpContext& context, int i) {
+  const DataType type = DataType::kFloat32;
+  const Shape& shape = context.shape(i);
+  const Expr element = context.load(i, reduce_axes(shape.size()));
   const auto extreme = [&](const te::Monoid& monoid) {
     return program.load(shape.empty() ? program.map({}, element) : program.reduce({}, shape, monoid, element), {});
   };
   const Expr least = te::min(extreme(te::minimum(type)), 0), greatest = te::max(extreme(te::maximum(type)), 0);
   const Expr range = te::cast(type, as_double(greatest) - as_double(least));
-  const auto scale = program.map(
+  DynamicBytes bytes;
+  bytes.scale = program.map(
       {}, te::select(te::equal(range, 0), te::literal(1, type), rounded_quotient(range, te::literal(255, type))));
-  const Expr lowest = -rounded_quotient(least, program.load(scale, {}));
-  const auto zero = program.map({}, requantize(lowest, te::literal(0, DataType::kUInt8), DataType::kUInt8));
-  const Expr quotient = rounded_quotient(context.load_broadcast(0, shape), program.load(scale, {}));
-  const auto y = program.map(shape, requantize(quotient, program.load(zero, {}), DataType::kUInt8));
-  program.outputs = {y, scale, zero};
-  return program;
+  const Expr lowest = -rounded_quotient(least, program.load(bytes.scale, {}));
+  bytes.zero = program.map({}, requantize(lowest, te::literal(0, DataType::kUInt8), DataType::kUInt8));
+  const Expr quotient = rounded_quotient(context.load_broadcast(i, shape), program.load(bytes.scale, {}));
+  bytes.y = program.map(shape, requantize(quotient, program.load(bytes.zero, {}), DataType::kUInt8));
+  return bytes;
 }
-
-}  // namespace
 
 std::vector<OpDef> quantization() {
   const Reform no_blocks = drop_neutral("block_size", 0), no_precision = drop_neutral("precision", 0);

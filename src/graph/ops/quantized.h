@@ -9,4 +9,11 @@ namespace isomer::ops {
 /// float64: what float32 does not add exactly is beyond the type's range.
 te::Expr requantize(te::Expr value, te::Expr zero_point, DataType dtype);
 
+/// Floats as uint8, with the scale and zero point that their range asks for, extended to hold 0.
+struct DynamicBytes {
+  te::StageValue y, scale, zero;
+};
+/// Input i, of float32, so.
+DynamicBytes dynamic_bytes(te::Program& program, const OpContext& context, int i);
+
 }  // namespace isomer::ops

@@ -2,6 +2,7 @@
 // Runtime's quantization tool writes besides the standard's QLinearConv and QLinearMatMul, in its domain
 // (ContribOperators.md).
 #include "graph/ops/common.h"
+#include "graph/ops/contrib.h"
 #include "graph/ops/indexing.h"
 #include "graph/ops/operand.h"
 #include "graph/ops/quantized.h"
@@ -13,8 +14,6 @@ namespace {
 
 using te::Expr;
 
-constexpr std::string_view kDomain = "com.microsoft";
-constexpr TypeSet kBytes = DataType::kInt8 | DataType::kUInt8;
 constexpr DataType kReal = DataType::kFloat32;
 
 /// Input i, of one element, in another type; 0 where it is absent.
@@ -244,25 +243,25 @@ Result<te::Program> compute_qgemm(const OpContext& context) {
 }
 
 OpDef pair_row(std::string_view name, std::function<Result<te::Program>(const OpContext&)> compute) {
-  return {.domain = kDomain,
+  return {.domain = kContribDomain,
           .name = name,
           .since = 1,
           .inputs = {"A", "A_scale:float32", "A_zero_point?", "B", "B_scale:float32", "B_zero_point?",
                      "C_scale:float32", "C_zero_point?"},
           .outputs = {"C"},
-          .types = {{"T", kBytes}},
+          .types = {{"T", kContribBytes}},
           .infer = infer_pair,
           .compute = std::move(compute)};
 }
 
 OpDef single_row(std::string_view name, std::vector<AttributeDef> attributes,
                  std::function<Result<te::Program>(const OpContext&)> compute) {
-  return {.domain = kDomain,
+  return {.domain = kContribDomain,
           .name = name,
           .since = 1,
           .inputs = {"X", "X_scale:float32", "X_zero_point?", "Y_scale:float32", "Y_zero_point?"},
           .outputs = {"Y"},
-          .types = {{"T", kBytes}},
+          .types = {{"T", kContribBytes}},
           .attributes = std::move(attributes),
           .infer = infer_single,
           .compute = std::move(compute)};
@@ -280,31 +279,31 @@ std::vector<OpDef> quantized_contrib() {
                  of_single([](const OpContext& context, const Expr& x) {
                    return te::select(x < 0, x * te::Number(context.get_float("alpha")), x);
                  })),
-      {.domain = kDomain,
+      {.domain = kContribDomain,
        .name = "QLinearGlobalAveragePool",
        .since = 1,
        .inputs = {"X", "x_scale:float32", "x_zero_point", "y_scale:float32", "y_zero_point"},
        .outputs = {"Y"},
-       .types = {{"T", kBytes}},
+       .types = {{"T", kContribBytes}},
        .attributes = {with_default("channels_last", 0)},
        .infer = infer_global_mean,
        .compute = compute_global_mean},
-      {.domain = kDomain,
+      {.domain = kContribDomain,
        .name = "QLinearConcat",
        .since = 1,
        .inputs = {"Y_scale:float32", "Y_zero_point:T8", "inputs*:TV~"},
        .outputs = {"Y:T8"},
-       .types = {{"T8", kBytes}, {"TV", kBytes | kReal}},
+       .types = {{"T8", kContribBytes}, {"TV", kContribBytes | kReal}},
        .attributes = {required("axis", AttributeKind::kInt)},
        .infer = infer_concat,
        .compute = compute_concat},
-      {.domain = kDomain,
+      {.domain = kContribDomain,
        .name = "QGemm",
        .since = 1,
        .inputs = {"A:TA", "a_scale:float32", "a_zero_point:TA", "B:TB", "b_scale:float32", "b_zero_point:TB",
                   "C?:int32", "y_scale?:float32", "y_zero_point?:TY"},
        .outputs = {"Y:TO"},
-       .types = {{"TA", kBytes}, {"TB", kBytes}, {"TY", kBytes}, {"TO", kBytes | kReal}},
+       .types = {{"TA", kContribBytes}, {"TB", kContribBytes}, {"TY", kContribBytes}, {"TO", kContribBytes | kReal}},
        .attributes = {with_default("alpha", 1.0), with_default("transA", 0), with_default("transB", 0)},
        .infer = infer_qgemm,
        .compute = compute_qgemm},

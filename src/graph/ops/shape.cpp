@@ -207,7 +207,7 @@ Result<te::Program> one_hot_compute(const OpContext& context) {
   shape.insert(shape.begin() + axis, *depth);
   std::vector<te::Expr> index = te::axes(static_cast<int>(shape.size()));
   index.erase(index.begin() + axis);
-  const te::Expr hot = wrapped(te::cast(DataType::kInt64, context.load(0, std::move(index))), *depth);
+  const te::Expr hot = wrapped(load_index(context, 0, std::move(index)), *depth);
   return single_map(std::move(shape), te::select(te::equal(hot, te::axis(axis)), context.load(2, {te::index(1)}),
                                                  context.load(2, {te::index(0)})));
 }

@@ -1,5 +1,7 @@
 // Sigmoid Tanh HardSigmoid HardSwish Softplus Softsign Mish Gelu Swish SwiGLU: activations that saturate, and gates
 // made of them.
+#include "graph/ops/sigmoid.h"
+
 #include <cmath>
 #include <numbers>
 
@@ -11,19 +13,34 @@
 namespace isomer::ops {
 namespace {
 
+constexpr double kCubic = 0.044715;
+constexpr double kTanhScale = 0.79788456080286535588;
+
+te::Expr half_of(const te::Expr& x, const te::Expr& inner) { return x * (inner + 1) * te::Number::fraction(1, 2); }
+
+}  // namespace
+
+te::Expr sigmoid_of(const te::Expr& x) { return te::Number(1) / (te::exp(-x) + 1); }
+
+te::Expr gelu_of(const te::Expr& x) { return half_of(x, te::erf(x / te::sqrt(te::literal(2, x.dtype())))); }
+
+te::Expr tanh_gelu_of(const te::Expr& x) {
+  return half_of(x, te::tanh((x + x * x * x * te::Number(kCubic)) * te::Number(kTanhScale)));
+}
+
+te::Expr hard_sigmoid_of(const te::Expr& x, double alpha, double beta) {
+  return te::max(te::min(x * te::Number(alpha) + te::Number(beta), 1), 0);
+}
+
+namespace {
+
 using te::Expr;
 using te::Number;
 
 constexpr float kSixth = 1.0f / 6.0f;
 
-Expr sigmoid_of(Expr x) { return Number(1) / (te::exp(-x) + 1); }
-
 /// No exponential overflows: log(1 + e^x) = max(x, 0) + log(1 + e^-|x|).
 Expr softplus_of(Expr x) { return te::max(x, 0) + te::log(te::exp(-te::abs(x)) + 1); }
-
-Expr hard_sigmoid_of(Expr x, double alpha, double beta) {
-  return te::max(te::min(x * Number(alpha) + Number(beta), 1), 0);
-}
 
 Expr hard_sigmoid(const OpContext& context, Expr x) {
   return hard_sigmoid_of(x, context.get_float("alpha"), context.get_float("beta"));
@@ -125,11 +142,6 @@ std::optional<Node> recognize_swiglu(const Graph& graph, NodeId root) {
   return std::nullopt;
 }
 
-// Gelu: x/2 (1 + erf(x/√2)), or with the error function approximated by tanh(√(2/π) (x + 0.044715 x³)).
-
-constexpr double kCubic = 0.044715;
-constexpr double kTanhScale = 0.79788456080286535588;
-
 Result<std::vector<ValueType>> infer_gelu(const OpContext& context) {
   const std::string& form = context.get_string("approximate");
   if (form != "none" && form != "tanh") return context.invalid("approximate none or tanh expected, '{}' found", form);
@@ -137,10 +149,7 @@ Result<std::vector<ValueType>> infer_gelu(const OpContext& context) {
 }
 
 Expr gelu(const OpContext& context, Expr x) {
-  const Expr inner = context.get_string("approximate") == "tanh"
-                         ? te::tanh((x + x * x * x * Number(kCubic)) * Number(kTanhScale))
-                         : te::erf(x / te::sqrt(te::literal(2, x.dtype())));
-  return x * (inner + 1) * Number::fraction(1, 2);
+  return context.get_string("approximate") == "tanh" ? tanh_gelu_of(x) : gelu_of(x);
 }
 
 Result<void> expand_gelu(NodeForm& form) {

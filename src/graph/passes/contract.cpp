@@ -138,7 +138,7 @@ Graph region_graph(const Graph& graph, const Proposal& proposal, const std::vect
 enum class Composites : uint8_t { kOfOpset, kLacking };
 
 bool has(const Graph& graph, const OpDef& op) {
-  return op.domain == kOwnDomain || oldest_version(op) <= graph.info().opset();
+  return op.domain == kOwnDomain || oldest_version(op) <= graph.info().opset() || (op.early && graph.info().has_early);
 }
 
 /// The proposal and what it would replace mean the same, and the opset can say it.
