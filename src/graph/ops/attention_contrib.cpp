@@ -174,7 +174,7 @@ Result<te::Program> compute_merged(const OpContext& context) {
                    te::cast(wide, context.load(kWeights, {te::reduce_axis(0), te::axis(2)})));
   Expr biased = program.load(sums, te::axes(3));
   if (context.has_input(kBias)) biased = biased + te::cast(wide, context.load(kBias, {te::axis(2)}));
-  const te::StageValue merged = program.map(rows, te::cast(dtype, biased));
+  const te::StageValue merged = program.map(rows, biased);
 
   // Element of part 0, 1 or 2: queries, keys, values. Keys and values of the past come first.
   const auto fresh = [&](int part, const Expr& b, const Expr& h, const Expr& i, const Expr& k) {
@@ -184,7 +184,8 @@ Result<te::Program> compute_merged(const OpContext& context) {
   const auto cached = [&](int part, const Expr& b, const Expr& h, const Expr& j, const Expr& k) {
     if (!context.has_input(kPast)) return fresh(part, b, h, j, k);
     const Expr past = a.hiding.past.expr();
-    return te::select(j < past, context.load(kPast, {te::index(part - 1), b, h, j, k}), fresh(part, b, h, j - past, k));
+    return te::select(j < past, te::cast(wide, context.load(kPast, {te::index(part - 1), b, h, j, k})),
+                      fresh(part, b, h, j - past, k));
   };
   AttentionForm form{
       .q = a.q, .keys = a.keys, .value_size = a.value_size, .dtype = dtype, .softmax = accumulator(dtype)};
@@ -201,9 +202,9 @@ Result<te::Program> compute_merged(const OpContext& context) {
   program.outputs[0] = heads_together(program, form, attend(program, form).y, dtype);
   if (context.wants_output(1)) {
     const Expr b = te::axis(1), h = te::axis(2), j = te::axis(3), k = te::axis(4);
-    program.outputs[1] =
-        program.map({2, a.q.batch, a.q.heads, a.keys, a.q.size},
-                    te::select(te::equal(te::axis(0), 0), cached(1, b, h, j, k), cached(2, b, h, j, k)));
+    program.outputs[1] = program.map(
+        {2, a.q.batch, a.q.heads, a.keys, a.q.size},
+        te::cast(dtype, te::select(te::equal(te::axis(0), 0), cached(1, b, h, j, k), cached(2, b, h, j, k))));
   }
   return program;
 }
