@@ -118,6 +118,34 @@ TEST(DefaultSchedule, WeightsThatAreReadOnceComeInStreams) {
       }
 }
 
+/// A product with what a map makes of its right operand, transposed or not, given or known: nothing is summed up in
+/// memory that lies apart. Numbers of a byte that are known stay bytes where each is read once.
+TEST(DefaultSchedule, OperandsOfProductsMayBeMade) {
+  for (const int64_t rows : {1, 16})
+    for (const bool is_transposed : {false, true})
+      for (const bool is_known : {false, true}) {
+        SCOPED_TRACE(fmt::format("{} rows, transposed {}, known {}", rows, is_transposed, is_known));
+        const Dims weights = is_transposed ? Dims{96, 64} : Dims{64, 96};
+        const Example product = {
+            "product",
+            fmt::format("s0 = map [{}, {}] {{ (float32(select(i1 floormod 2 == 0, in1[i0, i1]:uint8, in1[i0, "
+                        "i1]:uint8 floordiv 2)) - 8)*2 }}\n"
+                        "s1 = reduce [{}, 96] over [64] with sum:float32 {{ in0[i0, r0]:float32*s0[{}]:float32 }}\n"
+                        "output s1\n",
+                        weights[0], weights[1], rows, is_transposed ? "i1, r0" : "r0, i1"),
+            {{rows, 64}, weights},
+            DataType::kFloat32,
+            {DataType::kFloat32, DataType::kUInt8}};
+        const Kernel kernel = lowered(product, is_known ? std::set<size_t>{1} : std::set<size_t>());
+        const Schedule schedule = default_schedule(Schedule(kernel), {.vectors = kAvx512, .threads = 1});
+        const std::string trace = print(schedule.trace());
+        EXPECT_TRUE(rows == 1 || trace.find("s1.rows_inside := 1") == std::string::npos) << trace;
+        EXPECT_TRUE(!is_known || (trace.find("s0.inline := 1") != std::string::npos) == (rows == 1)) << trace;
+        expect_replays(schedule, kernel);
+        expect_same_meaning(product, schedule, kernel);
+      }
+}
+
 /// Instructions for each multiply-add of the block that has most of them: between labels and jumps.
 double instructions_of_multiply_add(const std::string& assembly) {
   std::istringstream lines(assembly);

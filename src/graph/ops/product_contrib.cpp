@@ -213,16 +213,12 @@ Expr unpacked(const Blocks& blocks, const Expr& at, const Load& load) {
 Result<te::Program> compute_nbits(const OpContext& context) {
   TRY(const Blocks blocks, blocks_of(context));
   const int last = context.rank(kA) - 1;
-  const Expr row = te::axis(last);
   // An element of a matrix of so many columns, which may lie in one axis.
-  const auto element = [&](int i, int64_t columns, const Expr& column) {
+  const auto element = [&](int i, const Expr& row, int64_t columns, const Expr& column) {
     return context.rank(i) == 1 ? context.load(i, {row * columns + column}) : context.load(i, {row, column});
   };
-  const bool is_whole = blocks.inner == blocks.count * blocks.size;
-  const Expr block = is_whole ? te::reduce_axis(0) : te::floor_div(te::reduce_axis(0), te::index(blocks.size));
-  const Expr within = is_whole ? te::reduce_axis(1) : te::floor_mod(te::reduce_axis(0), te::index(blocks.size));
-  const Expr k = is_whole ? block * blocks.size + within : te::reduce_axis(0);
-
+  const Expr row = te::axis(0), k = te::axis(1);
+  const Expr block = te::floor_div(k, te::index(blocks.size)), within = te::floor_mod(k, te::index(blocks.size));
   const Expr number =
       te::cast(DataType::kFloat32,
                unpacked(blocks, within, [&](const Expr& byte) { return context.load(kB, {row, block, byte}); }));
@@ -231,20 +227,23 @@ Result<te::Program> compute_nbits(const OpContext& context) {
     if (context.dtype(kZeros) == DataType::kUInt8) {
       const int64_t bytes = te::ceil_div(blocks.count, blocks.a_byte());
       zero = te::cast(DataType::kFloat32,
-                      unpacked(blocks, block, [&](const Expr& byte) { return element(kZeros, bytes, byte); }));
+                      unpacked(blocks, block, [&](const Expr& byte) { return element(kZeros, row, bytes, byte); }));
     } else {
-      zero = te::cast(DataType::kFloat32, element(kZeros, blocks.count, block));
+      zero = te::cast(DataType::kFloat32, element(kZeros, row, blocks.count, block));
     }
   }
-  const Expr weight = (number - zero) * te::cast(DataType::kFloat32, element(kScales, blocks.count, block));
-  std::vector<Expr> a = te::axes(last);
-  a.push_back(k);
   te::Program program;
-  const te::StageValue sum =
-      sum_over(program, blocks.out, is_whole ? Shape{blocks.count, blocks.size} : Shape{blocks.inner},
-               te::cast(DataType::kFloat32, context.load(kA, std::move(a))) * weight);
+  const te::StageValue weights =
+      program.map({blocks.rows, blocks.inner},
+                  (number - zero) * te::cast(DataType::kFloat32, element(kScales, row, blocks.count, block)));
+  std::vector<Expr> a = te::axes(last);
+  a.push_back(te::reduce_axis(0));
+  const Expr column = te::axis(last);
+  const te::StageValue sum = sum_over(program, blocks.out, {blocks.inner},
+                                      te::cast(DataType::kFloat32, context.load(kA, std::move(a))) *
+                                          program.load(weights, {column, te::reduce_axis(0)}));
   Expr value = program.load(sum, te::axes(last + 1));
-  if (context.has_input(kBias)) value = value + te::cast(DataType::kFloat32, context.load(kBias, {row}));
+  if (context.has_input(kBias)) value = value + te::cast(DataType::kFloat32, context.load(kBias, {column}));
   program.outputs = {program.map(blocks.out, te::cast(context.dtype(kA), value))};
   return program;
 }

@@ -10,6 +10,8 @@ namespace {
 /// A map of at most so many operations (intrinsics count more) is computed again by each of its readers rather than
 /// stored.
 constexpr int kCheap = 2;
+/// So many times the memory is far more.
+constexpr int64_t kFarMore = 2;
 
 bool can_inline(const View& view, const Block& map) {
   return !map.is_reduction() && map.writes.size() == 1 && map.bodies.size() == 1 &&
@@ -28,6 +30,17 @@ bool is_computed_often(const View& view, const Block& map) {
   return false;
 }
 
+int64_t bytes_of(const Buffer& buffer) {
+  return element_count(buffer.shape).constant().value_or(0) * bit_width(buffer.dtype) / 8;
+}
+
+/// Whether what constants alone make takes far more memory than they do: weights of a few bits as floats.
+bool grows(const View& view, const Block& map) {
+  int64_t read = 0;
+  for (const int source : loads(map)) read += bytes_of(view.buffer(source));
+  return view.is_known(map.name) && bytes_of(view.buffer(map.writes[0].buffer)) > kFarMore * read;
+}
+
 bool is_worth_inlining(const View& view, const Block& map) {
   const int result = map.writes[0].buffer;
   const std::vector<std::string> users = readers(view.kernel(), result);
@@ -39,11 +52,11 @@ bool is_worth_inlining(const View& view, const Block& map) {
     worth = read && *read * view.loads_of(user, result) <= *made;
   }
   // A select in the innermost loop of a reduction, or for each element of a sum, costs more than the copy that it
-  // saves.
-  return worth &&
-         (!holds_select(map.bodies[0]) || std::all_of(users.begin(), users.end(), [&](const std::string& user) {
-           return !view.block(user).is_reduction() && view.loads_of(view.block(user), result) == 1;
-         }));
+  // saves, unless the copy is what takes long to read.
+  return worth && (grows(view, map) || !holds_select(map.bodies[0]) ||
+                   std::all_of(users.begin(), users.end(), [&](const std::string& user) {
+                     return !view.block(user).is_reduction() && view.loads_of(view.block(user), result) == 1;
+                   }));
 }
 
 void inline_map(Builder& builder, const std::string& name) {

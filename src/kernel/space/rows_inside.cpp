@@ -25,6 +25,19 @@ std::optional<LoadAccess> rows_read(const View& view, const Block& reduction) {
   return std::nullopt;
 }
 
+/// Whether the rows lie along the results' last axis, which other results share their elements with: vectors could run
+/// along neither then, results apart being summed up in memory.
+bool are_columns(const View& view, const Block& reduction, const LoadAccess& rows) {
+  const Strides strides = write_strides(view.kernel(), reduction);
+  bool last = false, others = false;
+  for (size_t k = 0; k < reduction.axes.size(); ++k) {
+    if (view.extent(view.loops(reduction.name)[k]) <= 1) continue;
+    if (rows.axes[k] != 0 && strides[k] == 1) last = true;
+    if (rows.axes[k] == 0) others = true;
+  }
+  return last && others;
+}
+
 /// How many of the rows a block has: at most `most`, in blocks of one size if that can be.
 int64_t rows_of_block(int64_t rows, int64_t most) {
   if (rows <= most) return rows;
@@ -130,8 +143,9 @@ bool lay_out_rows(Builder& builder, const std::string& name, const LoadAccess& r
 Module rows_inside() {
   return {"rows_inside",
           [](const View& view, const std::string& name) {
-            return view.is_free_reduction(name) && view.block(name).writes.size() == 1 &&
-                   rows_read(view, view.block(name));
+            if (!view.is_free_reduction(name) || view.block(name).writes.size() != 1) return false;
+            const auto rows = rows_read(view, view.block(name));
+            return rows && !are_columns(view, view.block(name), *rows);
           },
           [](Builder& builder, const std::string& name) {
             if (!builder.decide(name, "rows_inside", true)) return;
