@@ -180,10 +180,11 @@ Made core_of(const Operator& op) {
       {"GlobalAveragePool", [](const Operator& node) { return pooling(node, false, true); }},
   };
   const auto found = makers.find(op.node.op_type);
-  return found == makers.end() ? std::nullopt : found->second(op);
+  return !op.node.domain.empty() || found == makers.end() ? std::nullopt : found->second(op);
 }
 
 Activation activation_of(const Operator& op) {
+  if (!op.node.domain.empty()) return Activation::kNone;
   if (op.node.op_type == "Relu") return Activation::kRelu;
   if (op.node.op_type == "Gelu")
     return op.get<std::string>("approximate", "none") == "tanh" ? Activation::kGeluTanh : Activation::kGelu;

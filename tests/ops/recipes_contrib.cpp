@@ -217,6 +217,26 @@ void merged_attention(Maker& m) {
   m.outputs(of_values == size ? static_cast<size_t>(m.pick(1, 2)) : 1);
 }
 
+void merged_bytes(Maker& m) {
+  const int64_t batch = m.pick(1, 2), places = m.pick(1, 3), heads = m.pick(1, 2), size = m.pick(1, 3);
+  const int64_t inner = m.pick(1, 3), past = m.flip(0.4) ? m.pick(0, 2) : -1, width = 3 * heads * size;
+  const Dims columns = m.flip() ? Dims{width} : Dims{};
+  m.add({batch, places, inner});
+  m.add({inner, width});
+  m.add({width});
+  m.add({}, 0.1, 0.3);
+  m.add(columns, 0.1, 0.3);
+  add_mask(m, batch, places, std::max<int64_t>(past, 0) + places);
+  m.flip() ? m.add({}, 0, 5) : m.omit();
+  m.flip() ? m.add(columns, 0, 5) : m.omit();
+  if (past >= 0) m.add({2, batch, heads, past, size});
+  m.set("num_heads", heads);
+  m.maybe("unidirectional", m.pick(0, 1));
+  if (m.flip(0.3)) m.set("scale", 0.25f);
+  for (const char* name : {"do_rotary", "past_present_share_buffer"}) m.maybe(name, int64_t{0});
+  m.outputs(static_cast<size_t>(m.pick(1, 2)));
+}
+
 void multi_head_attention(Maker& m) {
   const int64_t batch = m.pick(1, 2), queries = m.pick(1, 3), heads = m.pick(1, 2), size = m.pick(1, 3);
   const int64_t form = m.pick(0, 3);  // apart, heads first, keys with values, all together
@@ -323,6 +343,7 @@ void add_contrib_recipes(Recipes& recipes) {
   recipes["com.microsoft.DynamicQuantizeMatMul"] = dynamic_matmul;
   recipes["com.microsoft.MatMulIntegerToFloat"] = integer_to_float;
   recipes["com.microsoft.Attention"] = merged_attention;
+  recipes["com.microsoft.QAttention"] = merged_bytes;
   recipes["com.microsoft.MultiHeadAttention"] = multi_head_attention;
   recipes["com.microsoft.GroupQueryAttention"] = group_query_attention;
   recipes["com.microsoft.RotaryEmbedding"] = rotary_at_places;

@@ -246,6 +246,18 @@ void dequantize(Maker& m) {
   m.maybe("block_size", int64_t{0});
 }
 
+/// ONNX Runtime's forms of both.
+void plain_quantize(Maker& m) {
+  const Dims shape = m.dims(0, 3, 1), scale = scale_dims(m, shape);
+  const bool to_bytes = m.instance.op->name == "QuantizeLinear";
+  m.add(shape);
+  m.give(m.values(m.type(1), scale, 1, 2));
+  m.flip() ? m.add(scale, 0, !to_bytes && m.type(2) == DataType::kInt32 ? 0 : 3) : m.omit();
+  for (const char* name : {"block_size", "output_dtype"}) m.maybe(name, int64_t{0});
+  if (to_bytes) m.maybe("precision", int64_t{0});
+  if (to_bytes) m.maybe("saturate", int64_t{1});
+}
+
 void dynamic_quantize(Maker& m) {
   m.add(m.dims(0, 3, 1));
   m.outputs(3);
@@ -292,6 +304,8 @@ void add_pointwise_recipes(Recipes& recipes) {
   recipes["QuantizeLinear"] = quantize;
   recipes["DequantizeLinear"] = dequantize;
   recipes["DynamicQuantizeLinear"] = dynamic_quantize;
+  for (const std::string_view name : {"com.microsoft.QuantizeLinear", "com.microsoft.DequantizeLinear"})
+    recipes[name] = plain_quantize;
 }
 
 Recipe recipe_for(const OpDef& op) {

@@ -86,6 +86,39 @@ void qlinear_mean(Maker& m) {
   m.maybe("channels_last", m.pick(0, 1));
 }
 
+void qlinear_where(Maker& m) {
+  const Dims shape = m.dims(0, 3, 1);
+  m.add(broadcastable(m, shape));
+  for (const Dims& dims : {shape, broadcastable(m, shape)}) {
+    m.add(dims);
+    m.add({}, 0.2, 0.7);
+    m.add({}, 0, 5);
+  }
+  m.add({}, 0.3, 0.9);
+  m.add({}, 0, 5);
+}
+
+void qlinear_softmax(Maker& m) {
+  const Dims shape = m.dims(1, 3, 1);
+  const auto rank = static_cast<int64_t>(shape.size());
+  add_quantized(m, shape);
+  m.add({}, 0.01, 0.02);
+  m.add({}, 0, 5);
+  m.set("opset", m.one_of<int64_t>({11, 13}));
+  m.maybe("axis", m.pick(-rank, rank - 1));
+}
+
+void qlinear_reduce_mean(Maker& m) {
+  const Dims shape = m.dims(1, 4, 1);
+  add_quantized(m, shape);
+  add_scale(m);
+  std::vector<int64_t> axes;
+  for (int64_t k = 0; k < static_cast<int64_t>(shape.size()); ++k)
+    if (m.flip() || axes.empty()) axes.push_back(m.flip() ? k : k - static_cast<int64_t>(shape.size()));
+  m.set("axes", axes);
+  m.set("keepdims", m.pick(0, 1));
+}
+
 void qlinear_concat(Maker& m) {
   Dims shape = m.dims(1, 3, 1);
   const auto rank = static_cast<int64_t>(shape.size());
@@ -247,6 +280,9 @@ void add_product_recipes(Recipes& recipes) {
   for (const std::string_view name : {"com.microsoft.QLinearSigmoid", "com.microsoft.QLinearLeakyRelu"})
     recipes[name] = qlinear_single;
   recipes["com.microsoft.QLinearGlobalAveragePool"] = qlinear_mean;
+  recipes["com.microsoft.QLinearWhere"] = qlinear_where;
+  recipes["com.microsoft.QLinearSoftmax"] = qlinear_softmax;
+  recipes["com.microsoft.QLinearReduceMean"] = qlinear_reduce_mean;
   recipes["com.microsoft.QLinearConcat"] = qlinear_concat;
   recipes["com.microsoft.QGemm"] = qgemm;
   recipes["Einsum"] = einsum;

@@ -98,9 +98,17 @@ void pool(Maker& m) {
   const std::string_view op = m.instance.op->name;
   const Windows w = windows(m, m.flip(0.3));
   m.set("kernel_shape", w.kernel);
+  const bool is_quantized = op == "QLinearAveragePool";
   m.add(joined({m.pick(0, 2), m.pick(1, 2)}, w.in));
+  if (is_quantized) {
+    m.add({}, 0.2, 0.7);
+    m.flip() ? m.add({}, 0, 5) : m.omit();
+    m.add({}, 0.3, 0.9);
+    if (m.flip()) m.add({}, 0, 5);
+    m.maybe("channels_last", int64_t{0});
+  }
   m.maybe("ceil_mode", m.pick(0, 1));
-  if (op == "AveragePool") m.maybe("count_include_pad", m.pick(0, 1));
+  if (op == "AveragePool" || is_quantized) m.maybe("count_include_pad", m.pick(0, 1));
   if (op == "LpPool") m.maybe("p", m.pick(1, 3));
   if (op == "MaxPool") {
     m.maybe("storage_order", m.pick(0, 1));
@@ -429,7 +437,8 @@ void add_window_recipes(Recipes& recipes) {
   recipes["QLinearConv"] = qlinear_conv;
   recipes["Col2Im"] = col2im;
   recipes["DeformConv"] = deform_conv;
-  for (const std::string_view name : {"MaxPool", "AveragePool", "LpPool"}) recipes[name] = pool;
+  for (const std::string_view name : {"MaxPool", "AveragePool", "LpPool", "com.microsoft.QLinearAveragePool"})
+    recipes[name] = pool;
   for (const std::string_view name : {"GlobalMaxPool", "GlobalAveragePool", "GlobalLpPool"})
     recipes[name] = global_pool;
   recipes["MaxUnpool"] = max_unpool;

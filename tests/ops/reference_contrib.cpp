@@ -299,9 +299,9 @@ Plain behind(const Plain& a, const Plain& b) {
   return y;
 }
 
-std::vector<Plain> merged_attention(const Call& call) {
+/// Of rows of queries, keys and values; mask, past and bias are inputs of these numbers.
+std::vector<Plain> attention_of_rows(const Call& call, Plain rows, size_t mask, size_t cache, size_t added) {
   const int64_t heads = call.integer("num_heads", 1);
-  Plain rows = multiplied(call.input(0), call.input(1));
   for (int64_t i = 0; i < rows.count() && call.has(2); ++i)
     rows.values[i] += call.input(2).values[rows.index(i).back()];
   const std::vector<int64_t> sizes = call.integers("qkv_hidden_sizes", std::vector<int64_t>(3, rows.dims.back() / 3));
@@ -309,8 +309,8 @@ std::vector<Plain> merged_attention(const Call& call) {
   Plain k = heads_of(rows, sizes[0], heads, sizes[1] / heads);
   Plain v = heads_of(rows, sizes[0] + sizes[1], heads, sizes[2] / heads);
   int64_t past = 0;
-  if (call.has(4)) {
-    const Plain both = call.input(4);
+  if (call.has(cache)) {
+    const Plain both = call.input(cache);
     Plain keys(Dims(both.dims.begin() + 1, both.dims.end()));
     Plain values = keys;
     const int64_t half = keys.count();
@@ -327,7 +327,21 @@ std::vector<Plain> merged_attention(const Call& call) {
     std::copy(k.values.begin(), k.values.end(), present.values.begin());
     std::copy(v.values.begin(), v.values.end(), present.values.begin() + k.count());
   }
-  return {attended(q, k, v, call.real("scale", 0), 0, hiding(call, 3, 5, past), no_sink), present};
+  return {attended(q, k, v, call.real("scale", 0), 0, hiding(call, mask, added, past), no_sink), present};
+}
+
+std::vector<Plain> merged_attention(const Call& call) {
+  return attention_of_rows(call, multiplied(call.input(0), call.input(1)), 3, 4, 5);
+}
+
+std::vector<Plain> merged_bytes(const Call& call) {
+  Plain x = call.input(0), w = call.input(1);
+  for (double& value : x.values) value = (value - of_column(call, 6, 0, 0)) * call.input(3).values[0];
+  for (int64_t i = 0; i < w.count(); ++i) {
+    const int64_t column = w.index(i).back();
+    w.values[i] = (w.values[i] - of_column(call, 7, column, 0)) * of_column(call, 4, column, 1);
+  }
+  return attention_of_rows(call, multiplied(x, w), 5, 8, 99);
 }
 
 std::vector<Plain> multi_head_attention(const Call& call) {
@@ -477,6 +491,7 @@ void add_contrib_references(References& references) {
   references["com.microsoft.MatMulNBits"] = nbits;
   references["com.microsoft.MatMulIntegerToFloat"] = integer_to_float;
   references["com.microsoft.Attention"] = merged_attention;
+  references["com.microsoft.QAttention"] = merged_bytes;
   references["com.microsoft.MultiHeadAttention"] = multi_head_attention;
   references["com.microsoft.GroupQueryAttention"] = group_query_attention;
   references["com.microsoft.RotaryEmbedding"] = rotary_at_places;

@@ -123,6 +123,54 @@ std::vector<Plain> quantized_mean(const Call& call) {
   return {quantized(call, y, 3, call.instance.inputs[0].tensor.dtype())};
 }
 
+std::vector<Plain> quantized_where(const Call& call) {
+  const Plain x = numbers(call, 1), y = numbers(call, 4);
+  Plain z(x.dims);  // the others broadcast to it
+  for (int64_t i = 0; i < z.count(); ++i)
+    z.values[i] = broadcast_element(call.input(0), z.index(i)) != 0 ? x.values[i] : broadcast_element(y, z.index(i));
+  return {quantized(call, z, 7, call.instance.inputs[1].tensor.dtype())};
+}
+
+std::vector<Plain> quantized_softmax(const Call& call) {
+  Plain x = numbers(call, 0);
+  const int64_t axis = call.axis(-1, x.rank());
+  const bool is_single = call.integer("opset", 13) >= 13;
+  int64_t inner = 1;
+  for (int64_t k = axis + 1; k < x.rank() && is_single; ++k) inner *= x.dims[k];
+  int64_t length = 1;
+  for (int64_t k = axis; k < (is_single ? axis + 1 : x.rank()); ++k) length *= x.dims[k];
+  for (int64_t row = 0; row < x.count() / length; ++row) {
+    const int64_t first = row / inner * inner * length + row % inner;
+    double total = 0;
+    for (int64_t k = 0; k < length; ++k) total += std::exp(x.values[first + k * inner]);
+    for (int64_t k = 0; k < length; ++k) {
+      double& value = x.values[first + k * inner];
+      value = std::exp(value) / total;
+    }
+  }
+  return {quantized(call, x, 3, call.instance.inputs[0].tensor.dtype())};
+}
+
+std::vector<Plain> quantized_reduce_mean(const Call& call) {
+  const Plain x = numbers(call, 0);
+  std::vector<bool> is_reduced(static_cast<size_t>(x.rank()));
+  for (const int64_t axis : call.integers("axes", {})) is_reduced[axis < 0 ? axis + x.rank() : axis] = true;
+  Dims dims;
+  double count = 1;
+  for (int64_t k = 0; k < x.rank(); ++k) {
+    if (!is_reduced[k] || call.integer("keepdims", 1) != 0) dims.push_back(is_reduced[k] ? 1 : x.dims[k]);
+    if (is_reduced[k]) count *= static_cast<double>(x.dims[k]);
+  }
+  Plain y(dims);
+  for (int64_t i = 0; i < x.count(); ++i) {
+    Dims at;
+    for (int64_t k = 0; k < x.rank(); ++k)
+      if (!is_reduced[k] || call.integer("keepdims", 1) != 0) at.push_back(is_reduced[k] ? 0 : x.index(i)[k]);
+    y.at(at) += x.values[i] / count;
+  }
+  return {quantized(call, y, 3, call.instance.inputs[0].tensor.dtype())};
+}
+
 std::vector<Plain> quantized_concat(const Call& call) {
   const int64_t rank = call.input(2).rank(), given = call.integer("axis", 0), axis = given < 0 ? given + rank : given;
   Dims dims = call.input(2).dims;
@@ -180,6 +228,11 @@ void add_quantized_references(References& references) {
   references["com.microsoft.QLinearLeakyRelu"] =
       quantized_single([](const Call& call, double x) { return x < 0 ? call.real("alpha", 0.01) * x : x; });
   references["com.microsoft.QLinearGlobalAveragePool"] = quantized_mean;
+  references["com.microsoft.QLinearWhere"] = quantized_where;
+  references["com.microsoft.QLinearSoftmax"] = quantized_softmax;
+  references["com.microsoft.QLinearReduceMean"] = quantized_reduce_mean;
+  references["com.microsoft.QuantizeLinear"] = quantize;
+  references["com.microsoft.DequantizeLinear"] = dequantize;
   references["com.microsoft.QLinearConcat"] = quantized_concat;
   references["com.microsoft.QGemm"] = quantized_gemm;
   references["QLinearMatMul"] = [](const Call& call) {

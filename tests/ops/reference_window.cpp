@@ -285,6 +285,19 @@ void add_window_references(References& references) {
       return average(taps.values, padding ? taps.padded : static_cast<int64_t>(taps.values.size()));
     });
   };
+  references["com.microsoft.QLinearAveragePool"] = [](const Call& call) {
+    const auto parameter = [&](size_t i) { return call.has(i) ? call.input(i).values[0] : 0; };
+    std::vector<Plain> y = pool(call, [&](const Taps& taps, const Plain&) {
+      const bool padding = call.integer("count_include_pad", 0) != 0;
+      std::vector<double> numbers = taps.values;
+      for (double& number : numbers) number = (number - parameter(2)) * parameter(1);
+      return average(numbers, padding ? taps.padded : static_cast<int64_t>(numbers.size()));
+    });
+    const double least = call.instance.inputs[0].tensor.dtype() == DataType::kInt8 ? -128 : 0;
+    for (double& value : y[0].values)
+      value = std::clamp(std::nearbyint(value / parameter(3)) + parameter(4), least, least + 255);
+    return y;
+  };
   references["LpPool"] = [](const Call& call) {
     return pool(call, [&](const Taps& taps, const Plain&) {
       return norm(taps.values, static_cast<double>(call.integer("p", 2)));

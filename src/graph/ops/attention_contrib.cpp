@@ -1,10 +1,13 @@
-// Attention MultiHeadAttention GroupQueryAttention RotaryEmbedding, as ONNX Runtime's transformers tool and its model
-// builder write them, in its domain (ContribOperators.md). What only its GPU kernels know is opaque here.
+// Attention QAttention MultiHeadAttention GroupQueryAttention RotaryEmbedding, as ONNX Runtime's transformers tool and
+// its model builder write them, in its domain (ContribOperators.md). What only its GPU kernels know is opaque here.
+#include <limits>
+
 #include "graph/ops/attend.h"
 #include "graph/ops/common.h"
 #include "graph/ops/contrib.h"
 #include "graph/ops/indexing.h"
 #include "graph/ops/operand.h"
+#include "graph/ops/quantized.h"
 #include "graph/ops/registry.h"
 
 namespace isomer::ops {
@@ -79,10 +82,9 @@ Result<void> check_hiding(const OpContext& context, const Hiding& hiding, const 
 
 /// What the scores get added: mask_filter_value where the mask hides a key, the bias, and -inf behind a query's own
 /// place where it sees none of what comes later.
-AttentionForm::Element bias_of(const OpContext& context, const Hiding& hiding, const Heads& q) {
+AttentionForm::Element bias_of(const OpContext& context, const Hiding& hiding, const Heads& q, DataType dtype) {
   if (!context.has_input(hiding.mask) && !context.has_input(hiding.bias) && !hiding.causal) return nullptr;
-  return [&context, hiding, q](const Expr& b, const Expr& h, const Expr& i, const Expr& j) {
-    const DataType dtype = context.dtype(0);
+  return [&context, hiding, q, dtype](const Expr& b, const Expr& h, const Expr& i, const Expr& j) {
     const Expr none = te::literal(0, dtype);
     Expr sum;
     const auto add = [&](const Expr& term) { sum = sum ? sum + term : term; };
@@ -106,22 +108,31 @@ AttentionForm::Element bias_of(const OpContext& context, const Hiding& hiding, c
   };
 }
 
-// Attention: queries, keys and values are products of one input and merged weights.
+// Attention: queries, keys and values are products of one input and merged weights. QAttention: of bytes.
 
-enum Merged { kInput, kWeights, kBias, kMask, kPast, kScoreBias };
+constexpr int kInput = 0, kWeights = 1, kBias = 2;
+/// Where the node has what else it takes; an input that it never has is beyond all.
+struct MergedInputs {
+  int mask, past, score_bias;
+};
+constexpr int kNever = std::numeric_limits<int>::max();
+constexpr MergedInputs kReal = {3, 4, 5}, kBytes = {5, 8, kNever};
+enum Bytes { kInputScale = 3, kWeightScale = 4, kInputZero = 6, kWeightZero = 7 };
 
 struct MergedAttention {
+  MergedInputs inputs;
   Heads q;  ///< and of the keys
   Dim value_size, width;
   Hiding hiding;
   Dim keys;
 };
 
-Result<MergedAttention> merged_of(const OpContext& context) {
+Result<MergedAttention> merged_of(const OpContext& context, const MergedInputs& inputs) {
   TRY_VOID(expect_rank(context, kInput, 3));
   TRY_VOID(expect_rank(context, kWeights, 2));
   TRY(const int64_t heads, positive(context, "num_heads"));
   MergedAttention result;
+  result.inputs = inputs;
   result.width = context.dim(kWeights, 1);
   TRY_VOID(expect_shape(context, kWeights, {context.dim(kInput, 2), result.width}));
   TRY_VOID(expect_shape(context, kBias, {result.width}));
@@ -141,11 +152,11 @@ Result<MergedAttention> merged_of(const OpContext& context) {
   TRY(const Dim size, a_head_of(context, hidden, heads));
   TRY(result.value_size, a_head_of(context, of_values, heads));
   result.q = {context.dim(kInput, 0), heads, context.dim(kInput, 1), size};
-  result.hiding = {kMask, kScoreBias, 0, context.get_int("unidirectional") != 0};
-  if (context.has_input(kPast)) {
-    TRY_VOID(expect_rank(context, kPast, 5));
-    result.hiding.past = context.dim(kPast, 3);
-    TRY_VOID(expect_shape(context, kPast, {2, result.q.batch, heads, result.hiding.past, size}));
+  result.hiding = {inputs.mask, inputs.score_bias, 0, context.get_int("unidirectional") != 0};
+  if (context.has_input(inputs.past)) {
+    TRY_VOID(expect_rank(context, inputs.past, 5));
+    result.hiding.past = context.dim(inputs.past, 3);
+    TRY_VOID(expect_shape(context, inputs.past, {2, result.q.batch, heads, result.hiding.past, size}));
     if (result.value_size != size) return context.invalid("keys and values of one size beside past expected");
   }
   result.keys = result.hiding.past + result.q.sequence;
@@ -153,28 +164,19 @@ Result<MergedAttention> merged_of(const OpContext& context) {
   return result;
 }
 
-Result<std::vector<ValueType>> infer_merged(const OpContext& context) {
-  TRY(const MergedAttention a, merged_of(context));
-  const DataType dtype = context.dtype(kInput);
+Result<std::vector<ValueType>> merged_types(const OpContext& context, const MergedInputs& inputs, DataType dtype) {
+  TRY(const MergedAttention a, merged_of(context, inputs));
   return std::vector{ValueType::tensor(dtype, {a.q.batch, a.q.sequence, a.q.heads * a.value_size}),
                      ValueType::tensor(dtype, {2, a.q.batch, a.q.heads, a.keys, a.q.size})};
 }
 
-Result<te::Program> compute_merged(const OpContext& context) {
-  TRY(const MergedAttention a, merged_of(context));
+/// Of a stage [batch, places, width] in a type that sums are kept in.
+Result<te::Program> attended(te::Program program, const OpContext& context, const MergedAttention& a,
+                             te::StageValue merged, DataType dtype) {
   if (context.wants_output(1) && a.value_size != a.q.size)
     return context.unsupported("present with values of another size than keys");
-  const DataType dtype = context.dtype(kInput), wide = accumulator(dtype);
-  te::Program program;
+  const DataType wide = accumulator(dtype);
   program.outputs.resize(2);
-  const Shape rows = {a.q.batch, a.q.sequence, a.width};
-  const te::StageValue sums =
-      sum_over(program, rows, {context.dim(kInput, 2)},
-               te::cast(wide, context.load(kInput, {te::axis(0), te::axis(1), te::reduce_axis(0)})) *
-                   te::cast(wide, context.load(kWeights, {te::reduce_axis(0), te::axis(2)})));
-  Expr biased = program.load(sums, te::axes(3));
-  if (context.has_input(kBias)) biased = biased + te::cast(wide, context.load(kBias, {te::axis(2)}));
-  const te::StageValue merged = program.map(rows, biased);
 
   // Element of part 0, 1 or 2: queries, keys, values. Keys and values of the past come first.
   const auto fresh = [&](int part, const Expr& b, const Expr& h, const Expr& i, const Expr& k) {
@@ -182,9 +184,9 @@ Result<te::Program> compute_merged(const OpContext& context) {
     return program.load(merged, {b, i, (a.q.heads * a.q.size * Dim(part)).expr() + h * size.expr() + k});
   };
   const auto cached = [&](int part, const Expr& b, const Expr& h, const Expr& j, const Expr& k) {
-    if (!context.has_input(kPast)) return fresh(part, b, h, j, k);
+    if (!context.has_input(a.inputs.past)) return fresh(part, b, h, j, k);
     const Expr past = a.hiding.past.expr();
-    return te::select(j < past, te::cast(wide, context.load(kPast, {te::index(part - 1), b, h, j, k})),
+    return te::select(j < past, te::cast(wide, context.load(a.inputs.past, {te::index(part - 1), b, h, j, k})),
                       fresh(part, b, h, j - past, k));
   };
   AttentionForm form{
@@ -198,7 +200,7 @@ Result<te::Program> compute_merged(const OpContext& context) {
   form.key = element(cached, 1);
   form.value = element(cached, 2);
   form.scale = scale_of(context, a.q.size, wide);
-  form.bias = bias_of(context, a.hiding, a.q);
+  form.bias = bias_of(context, a.hiding, a.q, dtype);
   program.outputs[0] = heads_together(program, form, attend(program, form).y, dtype);
   if (context.wants_output(1)) {
     const Expr b = te::axis(1), h = te::axis(2), j = te::axis(3), k = te::axis(4);
@@ -207,6 +209,65 @@ Result<te::Program> compute_merged(const OpContext& context) {
         te::cast(dtype, te::select(te::equal(te::axis(0), 0), cached(1, b, h, j, k), cached(2, b, h, j, k))));
   }
   return program;
+}
+
+/// The sum, scaled and biased.
+te::StageValue merged_rows(te::Program& program, const OpContext& context, const MergedAttention& a, te::StageValue sum,
+                           DataType wide, const Expr& scale) {
+  Expr value = te::cast(wide, program.load(sum, te::axes(3)));
+  if (scale) value = value * scale;
+  if (context.has_input(kBias)) value = value + te::cast(wide, context.load(kBias, {te::axis(2)}));
+  return program.map({a.q.batch, a.q.sequence, a.width}, value);
+}
+
+Result<std::vector<ValueType>> infer_merged(const OpContext& context) {
+  return merged_types(context, kReal, context.dtype(kInput));
+}
+
+Result<te::Program> compute_merged(const OpContext& context) {
+  TRY(const MergedAttention a, merged_of(context, kReal));
+  const DataType dtype = context.dtype(kInput), wide = accumulator(dtype);
+  te::Program program;
+  const te::StageValue sum =
+      sum_over(program, {a.q.batch, a.q.sequence, a.width}, {context.dim(kInput, 2)},
+               te::cast(wide, context.load(kInput, {te::axis(0), te::axis(1), te::reduce_axis(0)})) *
+                   te::cast(wide, context.load(kWeights, {te::reduce_axis(0), te::axis(2)})));
+  const te::StageValue merged = merged_rows(program, context, a, sum, wide, {});
+  return attended(std::move(program), context, a, merged, dtype);
+}
+
+Result<MergedAttention> merged_bytes_of(const OpContext& context) {
+  TRY(MergedAttention result, merged_of(context, kBytes));
+  TRY_VOID(check_scalars(context, {kInputScale, kInputZero}));
+  for (const int i : {int{kWeightScale}, int{kWeightZero}})
+    if (context.has_input(i) && !element_count(context.shape(i)).is(1))
+      TRY_VOID(expect_shape(context, i, {result.width}));
+  return result;
+}
+
+Result<std::vector<ValueType>> infer_merged_bytes(const OpContext& context) {
+  TRY_VOID(merged_bytes_of(context));
+  return merged_types(context, kBytes, context.dtype(kInputScale));
+}
+
+Result<te::Program> compute_merged_bytes(const OpContext& context) {
+  TRY(const MergedAttention a, merged_bytes_of(context));
+  const DataType dtype = context.dtype(kInputScale), wide = accumulator(dtype);
+  const Expr column = te::axis(2);
+  const auto less = [&](const Expr& element, int zero, const Expr& at) {
+    const Expr whole = te::cast(DataType::kInt32, element);
+    if (!context.has_input(zero)) return whole;
+    return whole - te::cast(DataType::kInt32, load_scalar_or_vector(context, zero, at, a.width));
+  };
+  te::Program program;
+  const te::StageValue sum =
+      sum_over(program, {a.q.batch, a.q.sequence, a.width}, {context.dim(kInput, 2)},
+               less(context.load(kInput, {te::axis(0), te::axis(1), te::reduce_axis(0)}), kInputZero, te::index(0)) *
+                   less(context.load(kWeights, {te::reduce_axis(0), column}), kWeightZero, column));
+  const Expr scale = scalar(context, kInputScale, wide) *
+                     te::cast(wide, load_scalar_or_vector(context, kWeightScale, column, a.width));
+  const te::StageValue merged = merged_rows(program, context, a, sum, wide, scale);
+  return attended(std::move(program), context, a, merged, dtype);
 }
 
 // MultiHeadAttention: queries, keys and values lie in inputs of their own, in one, or keys and values in one.
@@ -329,7 +390,7 @@ Result<te::Program> compute_multi(const OpContext& context) {
   form.key = part_of(1);
   form.value = part_of(2);
   form.scale = scale_of(context, a.q.size, wide);
-  form.bias = bias_of(context, a.hiding, a.q);
+  form.bias = bias_of(context, a.hiding, a.q, dtype);
   te::Program program;
   program.outputs.resize(4);
   for (const int part : {1, 2})
@@ -589,6 +650,18 @@ std::vector<OpDef> attention_contrib() {
                       with_default("unidirectional", 0)},
        .infer = infer_merged,
        .compute = compute_merged},
+      {.domain = kContribDomain,
+       .name = "QAttention",
+       .since = 1,
+       .inputs = {"input:T1", "weight:T2", "bias:T3", "input_scale:T3", "weight_scale:T3", "mask_index?:int32",
+                  "input_zero_point?:T1", "weight_zero_point?:T2", "past?:T3"},
+       .outputs = {"output:T3", "present?:T3"},
+       .types = {{"T1", kContribBytes}, {"T2", kContribBytes}, {"T3", DataType::kFloat16 | DataType::kFloat32}},
+       .attributes = {only("do_rotary", 0), with_default("mask_filter_value", kHidden),
+                      required("num_heads", AttributeKind::kInt), only("past_present_share_buffer", 0),
+                      with_default("scale", 0.0), with_default("unidirectional", 0)},
+       .infer = infer_merged_bytes,
+       .compute = compute_merged_bytes},
       {.domain = kContribDomain,
        .name = "MultiHeadAttention",
        .since = 1,

@@ -3,8 +3,10 @@
 #include <cmath>
 
 #include "graph/ops/common.h"
+#include "graph/ops/contrib.h"
 #include "graph/ops/operand.h"
 #include "graph/ops/pattern.h"
+#include "graph/ops/quantized.h"
 #include "graph/ops/registry.h"
 #include "graph/ops/window.h"
 
@@ -137,6 +139,28 @@ Result<te::Program> compute_average_pool(const OpContext& context) {
                te::select(tap.inside, te::cast(wide, context.load(0, tap.index)), te::literal(0, wide)));
   const te::Expr loaded = program.load(sum, te::axes(static_cast<int>(pool.out.size())));
   program.outputs = {program.map(pool.out, te::cast(dtype, loaded / count_as(wide, tap_count(context, pool))))};
+  return program;
+}
+
+/// QLinearAveragePool: of quantized numbers, from which zero points are subtracted.
+Result<std::vector<ValueType>> infer_quantized_average(const OpContext& context) {
+  TRY_VOID(check_scalars(context, {1, 2, 3, 4}));
+  return infer_pool(context);
+}
+
+Result<te::Program> compute_quantized_average(const OpContext& context) {
+  TRY(const Pool pool, pool_of(context));
+  const Tap tap = tap_of(pool);
+  const te::Expr zero = te::literal(0, DataType::kInt32);
+  const te::Expr difference =
+      te::cast(DataType::kInt32, context.load(0, tap.index)) - scalar(context, 2, DataType::kInt32);
+  te::Program program;
+  const te::StageValue sum =
+      sum_over(program, pool.out, kernel_dims(pool.window), te::select(tap.inside, difference, zero));
+  const te::Expr total = te::cast(DataType::kFloat32, program.load(sum, te::axes(static_cast<int>(pool.out.size()))));
+  const te::Expr mean = total / count_as(DataType::kFloat32, tap_count(context, pool));
+  const te::Expr value = mean * scalar(context, 1, DataType::kFloat32);
+  program.outputs = {program.map(pool.out, quantized(context, value, 3, context.dtype(0)))};
   return program;
 }
 
@@ -386,6 +410,16 @@ std::vector<OpDef> pooling() {
                    "AveragePool(x){ceil_mode=0,count_include_pad=1,kernel_shape=[k,l],pads=[a,b,c,d],..p} if a < k && "
                    "b < l && c < k && d < l",
                    "images", FloatClass::kReassociated}}},
+
+      {.domain = kContribDomain,
+       .name = "QLinearAveragePool",
+       .since = 1,
+       .inputs = {"X", "x_scale:float32", "x_zero_point?", "y_scale:float32", "y_zero_point?"},
+       .outputs = {"Y"},
+       .types = {{"T", kContribBytes}},
+       .attributes = pool_attributes({with_default("count_include_pad", 0), only("channels_last", 0)}),
+       .infer = infer_quantized_average,
+       .compute = compute_quantized_average},
 
       {.name = "LpPool",
        .since = 22,

@@ -1,4 +1,5 @@
-// QLinearAdd QLinearMul QLinearSigmoid QLinearLeakyRelu QLinearGlobalAveragePool QLinearConcat QGemm: what ONNX
+// QLinearAdd QLinearMul QLinearSigmoid QLinearLeakyRelu QLinearWhere QLinearSoftmax QLinearReduceMean
+// QLinearGlobalAveragePool QLinearAveragePool QLinearConcat QGemm QuantizeLinear DequantizeLinear: what ONNX
 // Runtime's quantization tool writes besides the standard's QLinearConv and QLinearMatMul, in its domain
 // (ContribOperators.md).
 #include "graph/ops/common.h"
@@ -15,31 +16,6 @@ namespace {
 using te::Expr;
 
 constexpr DataType kReal = DataType::kFloat32;
-
-/// Input i, of one element, in another type; 0 where it is absent.
-Expr scalar(const OpContext& context, int i, DataType dtype) {
-  if (!context.has_input(i)) return te::literal(0, dtype);
-  return te::cast(dtype, context.load(i, std::vector(context.rank(i), te::index(0))));
-}
-
-Result<void> check_scalars(const OpContext& context, std::initializer_list<int> inputs) {
-  for (const int i : inputs)
-    if (context.has_input(i) && !context.shape(i).empty() && !(context.rank(i) == 1 && context.dim(i, 0).is(1)))
-      return context.invalid("a single scale or zero point as input {} expected, {} found", i, text(context.shape(i)));
-  return {};
-}
-
-/// The number that a quantized element stands for; its scale is the input behind it, its zero point the one behind
-/// that.
-Expr number(const OpContext& context, const Expr& element, int scale) {
-  const Expr difference = te::cast(DataType::kInt32, element) - scalar(context, scale + 1, DataType::kInt32);
-  return te::cast(kReal, difference) * scalar(context, scale, kReal);
-}
-
-/// The element that stands for a number; the scale is input `scale`, the zero point the one behind it.
-Expr quantized(const OpContext& context, const Expr& value, int scale, DataType dtype) {
-  return requantize(value / scalar(context, scale, kReal), scalar(context, scale + 1, dtype), dtype);
-}
 
 // Of two operands: A, B and C are an element, its scale and its zero point each.
 
@@ -76,42 +52,154 @@ auto of_single(const Operation& operation) {
   };
 }
 
-// Means over all axes but the first and the channels'.
+// One of two, by a condition; each has a scale and a zero point behind it.
 
-struct GlobalMean {
-  Shape out, inner;
-  std::vector<Expr> index;
+enum Where { kCondition, kX, kXScale, kXZero, kY, kWhereYScale, kWhereYZero, kZScale };
+
+Result<Shape> chosen_shape(const OpContext& context) {
+  TRY_VOID(check_scalars(context, {kXScale, kXZero, kWhereYScale, kWhereYZero, kZScale, kZScale + 1}));
+  TRY(const Shape shape, broadcast(context, context.shape(kX), context.shape(kY)));
+  return broadcast(context, shape, context.shape(kCondition));
+}
+
+Result<std::vector<ValueType>> infer_quantized_where(const OpContext& context) {
+  TRY(Shape shape, chosen_shape(context));
+  return one(context.dtype(kX), std::move(shape));
+}
+
+Result<te::Program> compute_quantized_where(const OpContext& context) {
+  TRY(Shape shape, chosen_shape(context));
+  const Expr x = number(context, context.load_broadcast(kX, shape), kXScale);
+  const Expr y = number(context, context.load_broadcast(kY, shape), kWhereYScale);
+  const Expr value = te::select(context.load_broadcast(kCondition, shape), x, y);
+  const Expr result = quantized(context, value, kZScale, context.dtype(kX));
+  return single_map(std::move(shape), result);
+}
+
+// Over some axes of X: Softmax, means.
+
+/// Axes that are gone over, which stay as 1 in `kept`.
+struct Reduced {
+  Shape kept, reduced;
+  std::vector<Expr> inside;  ///< into X, in a reduction over `reduced`
+  std::vector<Expr> beside;  ///< into what is kept, at a place of X
+  std::vector<bool> is_reduced;
 };
 
-Result<GlobalMean> global_mean(const OpContext& context) {
-  TRY_VOID(check_scalars(context, {1, 2, 3, 4}));
-  const Shape& x = context.shape(0);
-  if (x.size() < 3) return context.invalid("X of rank at least 3 expected, {} found", text(x));
-  const size_t channels = context.get_int("channels_last") != 0 ? x.size() - 1 : 1;
-  GlobalMean result{x, {}, te::axes(static_cast<int>(x.size()))};
-  for (size_t k = 1; k < x.size(); ++k) {
-    if (k == channels) continue;
-    result.index[k] = te::reduce_axis(static_cast<int>(result.inner.size()));
-    result.inner.push_back(x[k]);
-    result.out[k] = 1;
+Reduced over(const Shape& x, const std::vector<int>& axes) {
+  Reduced result{
+      x, {}, te::axes(static_cast<int>(x.size())), te::axes(static_cast<int>(x.size())), std::vector<bool>(x.size())};
+  for (const int axis : axes) result.is_reduced[axis] = true;
+  for (size_t k = 0; k < x.size(); ++k) {
+    if (!result.is_reduced[k]) continue;
+    result.inside[k] = te::reduce_axis(static_cast<int>(result.reduced.size()));
+    result.reduced.push_back(x[k]);
+    result.kept[k] = 1;
+    result.beside[k] = te::index(0);
   }
   return result;
 }
 
+/// From opset 13 on along one axis, before over all from it on.
+Result<std::vector<int>> softmax_axes(const OpContext& context) {
+  TRY_VOID(check_scalars(context, {1, 2, 3, 4}));
+  TRY(const int axis, context.normalize_axis(context.get_int("axis"), context.rank(0)));
+  std::vector<int> axes = {axis};
+  for (int k = axis + 1; k < context.rank(0) && context.get_int("opset") < 13; ++k) axes.push_back(k);
+  return axes;
+}
+
+Result<std::vector<ValueType>> infer_softmax(const OpContext& context) {
+  TRY_VOID(softmax_axes(context));
+  return one(context.dtype(0), context.shape(0));
+}
+
+Result<te::Program> compute_softmax(const OpContext& context) {
+  TRY(const std::vector<int> axes, softmax_axes(context));
+  const Shape& x = context.shape(0);
+  const Reduced at = over(x, axes);
+  te::Program program;
+  // The zero point cancels.
+  const auto difference = [&](const std::vector<Expr>& place, const Expr& greatest) {
+    const Expr apart = te::cast(DataType::kInt32, context.load(0, place)) - te::cast(DataType::kInt32, greatest);
+    return te::exp(te::cast(kReal, apart) * scalar(context, 1, kReal));
+  };
+  const te::StageValue greatest =
+      at.reduced.empty()
+          ? program.map(at.kept, context.load(0, at.inside))
+          : program.reduce(at.kept, at.reduced, te::maximum(context.dtype(0)), context.load(0, at.inside));
+  const auto rank = static_cast<int>(x.size());
+  const te::StageValue powers = program.map(x, difference(te::axes(rank), program.load(greatest, at.beside)));
+  const te::StageValue sum = sum_over(program, at.kept, at.reduced, program.load(powers, at.inside));
+  const Expr share = program.load(powers, te::axes(rank)) / program.load(sum, at.beside);
+  program.outputs = {program.map(x, quantized(context, share, 3, context.dtype(0)))};
+  return program;
+}
+
+/// The mean of what is reduced, quantized, as a stage of the kept axes.
+te::StageValue quantized_mean(te::Program& program, const OpContext& context, const Reduced& at) {
+  const Expr difference = te::cast(DataType::kInt32, context.load(0, at.inside)) - scalar(context, 2, DataType::kInt32);
+  const te::StageValue sum = sum_over(program, at.kept, at.reduced, difference);
+  const Expr total = te::cast(kReal, program.load(sum, te::axes(static_cast<int>(at.kept.size()))));
+  const Expr value = total / count_as(kReal, element_count(at.reduced).expr()) * scalar(context, 1, kReal);
+  return program.map(at.kept, quantized(context, value, 3, context.dtype(0)));
+}
+
+/// All axes but the first and the channels'.
+Result<Reduced> spatial(const OpContext& context) {
+  TRY_VOID(check_scalars(context, {1, 2, 3, 4}));
+  const Shape& x = context.shape(0);
+  if (x.size() < 3) return context.invalid("X of rank at least 3 expected, {} found", text(x));
+  const int channels = context.get_int("channels_last") != 0 ? context.rank(0) - 1 : 1;
+  std::vector<int> axes;
+  for (int k = 1; k < context.rank(0); ++k)
+    if (k != channels) axes.push_back(k);
+  return over(x, axes);
+}
+
 Result<std::vector<ValueType>> infer_global_mean(const OpContext& context) {
-  TRY(GlobalMean mean, global_mean(context));
-  return one(context.dtype(0), std::move(mean.out));
+  TRY(Reduced at, spatial(context));
+  return one(context.dtype(0), std::move(at.kept));
 }
 
 Result<te::Program> compute_global_mean(const OpContext& context) {
-  TRY(const GlobalMean mean, global_mean(context));
+  TRY(const Reduced at, spatial(context));
   te::Program program;
-  const Expr difference =
-      te::cast(DataType::kInt32, context.load(0, mean.index)) - scalar(context, 2, DataType::kInt32);
-  const te::StageValue sum = sum_over(program, mean.out, mean.inner, difference);
-  const Expr total = te::cast(kReal, program.load(sum, te::axes(static_cast<int>(mean.out.size()))));
-  const Expr value = total / count_as(kReal, element_count(mean.inner).expr()) * scalar(context, 1, kReal);
-  program.outputs = {program.map(mean.out, quantized(context, value, 3, context.dtype(0)))};
+  program.outputs = {quantized_mean(program, context, at)};
+  return program;
+}
+
+Result<Reduced> mean_axes(const OpContext& context) {
+  TRY_VOID(check_scalars(context, {1, 2, 3, 4}));
+  TRY(const std::vector<int> axes, context.normalize_axes(context.get_ints("axes"), context.rank(0)));
+  return over(context.shape(0), axes);
+}
+
+/// The kept axes, without those that were reduced unless they stay.
+Shape mean_shape(const OpContext& context, const Reduced& at) {
+  Shape shape;
+  for (size_t k = 0; k < at.kept.size(); ++k)
+    if (!at.is_reduced[k] || context.get_int("keepdims") != 0) shape.push_back(at.kept[k]);
+  return shape;
+}
+
+Result<std::vector<ValueType>> infer_mean(const OpContext& context) {
+  TRY(const Reduced at, mean_axes(context));
+  return one(context.dtype(0), mean_shape(context, at));
+}
+
+Result<te::Program> compute_mean(const OpContext& context) {
+  TRY(const Reduced at, mean_axes(context));
+  te::Program program;
+  const te::StageValue mean = quantized_mean(program, context, at);
+  if (context.get_int("keepdims") != 0) {
+    program.outputs = {mean};
+    return program;
+  }
+  std::vector<Expr> place;
+  int next = 0;
+  for (const bool is_reduced : at.is_reduced) place.push_back(is_reduced ? te::index(0) : te::axis(next++));
+  program.outputs = {program.map(mean_shape(context, at), program.load(mean, place))};
   return program;
 }
 
@@ -242,6 +330,22 @@ Result<te::Program> compute_qgemm(const OpContext& context) {
   return program;
 }
 
+// QuantizeLinear and DequantizeLinear before the standard's had 16 bits.
+
+template <const char* kName>
+Result<std::vector<ValueType>> infer_standard(const OpContext& context) {
+  return find_op(kName)->infer(context);
+}
+
+template <const char* kName>
+Result<te::Program> compute_standard(const OpContext& context) {
+  return find_op(kName)->compute(context);
+}
+
+constexpr char kQuantize[] = "QuantizeLinear", kDequantize[] = "DequantizeLinear";
+constexpr TypeSet kIntegers = kContribBytes | DataType::kInt16 | DataType::kUInt16 | DataType::kInt4 | DataType::kUInt4;
+constexpr TypeSet kQuantizedReals = DataType::kFloat16 | DataType::kFloat32;
+
 OpDef pair_row(std::string_view name, std::function<Result<te::Program>(const OpContext&)> compute) {
   return {.domain = kContribDomain,
           .name = name,
@@ -280,6 +384,33 @@ std::vector<OpDef> quantized_contrib() {
                    return te::select(x < 0, x * te::Number(context.get_float("alpha")), x);
                  })),
       {.domain = kContribDomain,
+       .name = "QLinearWhere",
+       .since = 1,
+       .inputs = {"condition:bool", "X", "x_scale:float32", "x_zero_point", "Y", "y_scale:float32", "y_zero_point",
+                  "z_scale:float32", "z_zero_point"},
+       .outputs = {"Z"},
+       .types = {{"T", kContribBytes}},
+       .infer = infer_quantized_where,
+       .compute = compute_quantized_where},
+      {.domain = kContribDomain,
+       .name = "QLinearSoftmax",
+       .since = 1,
+       .inputs = {"X", "X_scale:float32", "x_zero_point?", "y_scale:float32", "y_zero_point"},
+       .outputs = {"Y"},
+       .types = {{"T", kContribBytes}},
+       .attributes = {with_default("axis", -1), required("opset", AttributeKind::kInt)},
+       .infer = infer_softmax,
+       .compute = compute_softmax},
+      {.domain = kContribDomain,
+       .name = "QLinearReduceMean",
+       .since = 1,
+       .inputs = {"data", "data_scale:float32", "data_zero_point?", "reduced_scale:float32", "reduced_zero_point?"},
+       .outputs = {"reduced"},
+       .types = {{"T", kContribBytes}},
+       .attributes = {required("axes", AttributeKind::kInts), required("keepdims", AttributeKind::kInt)},
+       .infer = infer_mean,
+       .compute = compute_mean},
+      {.domain = kContribDomain,
        .name = "QLinearGlobalAveragePool",
        .since = 1,
        .inputs = {"X", "x_scale:float32", "x_zero_point", "y_scale:float32", "y_zero_point"},
@@ -307,6 +438,26 @@ std::vector<OpDef> quantized_contrib() {
        .attributes = {with_default("alpha", 1.0), with_default("transA", 0), with_default("transB", 0)},
        .infer = infer_qgemm,
        .compute = compute_qgemm},
+      // Attributes that the standard's have besides say what these do.
+      {.domain = kContribDomain,
+       .name = kQuantize,
+       .since = 1,
+       .inputs = {"x:T1", "y_scale:T1", "y_zero_point?:T2"},
+       .outputs = {"y:T2"},
+       .types = {{"T1", kQuantizedReals}, {"T2", kIntegers}},
+       .attributes = {with_default("axis", 1), only("block_size", 0), only("output_dtype", 0), only("precision", 0),
+                      only("saturate", 1)},
+       .infer = infer_standard<kQuantize>,
+       .compute = compute_standard<kQuantize>},
+      {.domain = kContribDomain,
+       .name = kDequantize,
+       .since = 1,
+       .inputs = {"x:T1", "x_scale:T2", "x_zero_point?:T1"},
+       .outputs = {"y:T2"},
+       .types = {{"T1", kIntegers | DataType::kInt32}, {"T2", kQuantizedReals}},
+       .attributes = {with_default("axis", 1), only("block_size", 0), only("output_dtype", 0)},
+       .infer = infer_standard<kDequantize>,
+       .compute = compute_standard<kDequantize>},
   };
 }
 
