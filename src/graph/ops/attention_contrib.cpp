@@ -116,8 +116,8 @@ struct MergedInputs {
   int mask, past, score_bias;
 };
 constexpr int kNever = std::numeric_limits<int>::max();
-constexpr MergedInputs kReal = {3, 4, 5}, kBytes = {5, 8, kNever};
-enum Bytes { kInputScale = 3, kWeightScale = 4, kInputZero = 6, kWeightZero = 7 };
+constexpr MergedInputs kFloatInputs = {3, 4, 5}, kByteInputs = {5, 8, kNever};
+enum OfBytes { kInputScale = 3, kWeightScale = 4, kInputZero = 6, kWeightZero = 7 };
 
 struct MergedAttention {
   MergedInputs inputs;
@@ -221,11 +221,11 @@ te::StageValue merged_rows(te::Program& program, const OpContext& context, const
 }
 
 Result<std::vector<ValueType>> infer_merged(const OpContext& context) {
-  return merged_types(context, kReal, context.dtype(kInput));
+  return merged_types(context, kFloatInputs, context.dtype(kInput));
 }
 
 Result<te::Program> compute_merged(const OpContext& context) {
-  TRY(const MergedAttention a, merged_of(context, kReal));
+  TRY(const MergedAttention a, merged_of(context, kFloatInputs));
   const DataType dtype = context.dtype(kInput), wide = accumulator(dtype);
   te::Program program;
   const te::StageValue sum =
@@ -237,7 +237,7 @@ Result<te::Program> compute_merged(const OpContext& context) {
 }
 
 Result<MergedAttention> merged_bytes_of(const OpContext& context) {
-  TRY(MergedAttention result, merged_of(context, kBytes));
+  TRY(MergedAttention result, merged_of(context, kByteInputs));
   TRY_VOID(check_scalars(context, {kInputScale, kInputZero}));
   for (const int i : {int{kWeightScale}, int{kWeightZero}})
     if (context.has_input(i) && !element_count(context.shape(i)).is(1))
@@ -247,7 +247,7 @@ Result<MergedAttention> merged_bytes_of(const OpContext& context) {
 
 Result<std::vector<ValueType>> infer_merged_bytes(const OpContext& context) {
   TRY_VOID(merged_bytes_of(context));
-  return merged_types(context, kBytes, context.dtype(kInputScale));
+  return merged_types(context, kByteInputs, context.dtype(kInputScale));
 }
 
 Result<te::Program> compute_merged_bytes(const OpContext& context) {
