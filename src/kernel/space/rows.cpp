@@ -129,22 +129,27 @@ bool interleave_reduction(Builder& builder, const std::string& name) {
   return true;
 }
 
-/// Lanes over results that lie side by side, each of which reads its own elements or the same ones.
+/// Lanes over results that lie side by side, each of which reads its own elements or the same ones; or, where a sum is
+/// too short for lanes of its own, whatever they read (bilinear resizing).
 bool vectorize_results(Builder& builder, const std::string& name) {
   const View& view = builder.view;
   Schedule& schedule = builder.schedule;
   const Block reduction = view.block(name);
   const Strides out = write_strides(view.kernel(), reduction);
   const std::vector<LoadAccess> accesses = load_accesses(view.kernel(), reduction);
+  const LoopIds loops = view.loops(name);
+  if (loops.size() != out.size() + reduction.reduce.size()) return false;
+  const LoopIds summed(loops.begin() + static_cast<std::ptrdiff_t>(out.size()), loops.end());
+  int64_t terms = 1;
+  for (const LoopId loop : summed) terms *= view.extent(loop);
+  const bool is_short = terms < view.lanes(reduction);
   for (size_t axis = 0; axis < out.size(); ++axis) {
     const bool is_regular = std::all_of(accesses.begin(), accesses.end(),
                                         [&](const LoadAccess& a) { return a.axes[axis] == 0 || a.axes[axis] == 1; });
-    const LoopIds loops = view.loops(name);
-    if (out[axis] != 1 || !is_regular || loops.size() != out.size() + reduction.reduce.size() ||
-        view.extent(loops[axis]) < 2)
-      continue;
+    if (out[axis] != 1 || !(is_regular || is_short) || view.extent(loops[axis]) < 2) continue;
     if (!builder.decide(name, "lanes_of_results", true)) return false;
-    const auto parts = schedule.split(loops[axis], Integers{-1, view.lanes(reduction)});
+    const int64_t width = view.lanes(reduction);
+    const auto parts = schedule.split(loops[axis], Integers{-1, width});
     if (!parts.ok()) return false;
     LoopIds order = loops;
     order[axis] = (*parts)[0];
@@ -152,7 +157,11 @@ bool vectorize_results(Builder& builder, const std::string& name) {
     if (!schedule.reorder(order).ok()) return false;
     if (const auto initial = schedule.decompose_reduction(name, order[out.size()]); initial.ok())
       (void)tried(schedule.vectorize(view.loops(*initial).back()));
-    return tried(schedule.vectorize((*parts)[1]));
+    if (!tried(schedule.vectorize((*parts)[1]))) return false;
+    if (is_regular) return true;
+    for (const LoopId loop : summed) (void)tried(schedule.unroll(loop));
+    if (view.extent((*parts)[0]) > 1) (void)tried(schedule.peel((*parts)[0], "last"));
+    return true;
   }
   return false;
 }
@@ -219,9 +228,10 @@ void schedule_rows(Builder& builder, const std::string& name) {
   const auto work = points(view.block(name));
   if (!work || *work == 0) return;
   const Schedule before = builder.schedule;
-  if (contiguous_reduction(view, view.block(name)) >= 0) {
-    vectorize_reduction(builder, name);
-  } else if (!vectorize_results(builder, name)) {
+  const size_t steps = before.trace().instructions.size();
+  if (contiguous_reduction(view, view.block(name)) >= 0) vectorize_reduction(builder, name);
+  const bool has_lanes = builder.schedule.trace().instructions.size() > steps;
+  if (!has_lanes && !vectorize_results(builder, name)) {
     builder.schedule = before;
     if (!interleave_reduction(builder, name)) builder.schedule = before;
   }
