@@ -61,6 +61,8 @@ const std::vector<Row>& rules() {
       {"division and remainder", "(n floordiv 4)*4 + n floormod 4", "n"},
       {"division and remainder", "n floormod 12 floormod 3 + 3*(n floormod 12 floordiv 3) + 12*(n floordiv 12)", "n"},
       {"division and remainder", "(n floordiv m)*m + n floormod m", "n"},
+      {"remainders of digits", "(n floordiv 4 floormod 6)*4 + n floormod 4", "n floormod 24"},
+      {"remainders of digits", "m*8 - 2*(n floormod 4) - (n floordiv 4 floormod 6)*8", "8*m - 2*(n floormod 24)"},
       {"difference from multiple", "n - 4*(n floordiv 4)", "n floormod 4"},
       {"difference from multiple", "3*n + m + 1 - 6*((n + 1) floordiv 2)", "m + 3*((n + 1) floormod 2) - 2"},
   };

@@ -242,6 +242,29 @@ Rewritten division_and_remainder(Simplifier& s, const Polynomial& sum) {
   return std::nullopt;
 }
 
+/// m*c*(x floordiv c floormod d) + m*(x floormod c) = m*(x floormod c*d), for c > 0 and d > 0
+Rewritten remainders_of_digits(Simplifier& s, const Polynomial& sum) {
+  for (const Term& term : sum.terms) {
+    const Binary* low = term_operation(term, BinaryOp::kFloorMod);
+    const auto c = low ? as_constant(low->right) : std::nullopt;
+    if (!c || *c <= 0) continue;
+    const Polynomial x = s.polynomial(low->left);
+    const Polynomial quotient = s.combine(BinaryOp::kFloorDiv, x, Polynomial(*c));
+    for (const Term& other : sum.terms) {
+      const Binary* high = term_operation(other, BinaryOp::kFloorMod);
+      const auto d = high ? as_constant(high->right) : std::nullopt;
+      if (!d || *d <= 0 || other.coefficient != saturating_mul(term.coefficient, *c) ||
+          s.polynomial(high->left) != quotient)
+        continue;
+      const int64_t period = saturating_mul(*c, *d);
+      if (period >= kSaturated) continue;
+      return sum - of_term(term) - of_term(other) +
+             scaled(s.combine(BinaryOp::kFloorMod, x, Polynomial(period)), term.coefficient);
+    }
+  }
+  return std::nullopt;
+}
+
 /// k*x - k*c*(x floordiv c) = k*(x floormod c)
 Rewritten difference_from_multiple(Simplifier& s, const Polynomial& sum) {
   for (const Term& term : sum.terms) {
@@ -281,6 +304,7 @@ const std::vector<OperationRule>& operation_rules() {
 const std::vector<SumRule>& sum_rules() {
   static const std::vector<SumRule> rules = {
       {"division and remainder", division_and_remainder},
+      {"remainders of digits", remainders_of_digits},
       {"difference from multiple", difference_from_multiple},
   };
   return rules;
