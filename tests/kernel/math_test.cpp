@@ -7,11 +7,13 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <optional>
 
 #include "kernel/hand_made.h"
 #include "kernel/run_kernel.h"
 #include "runtime/call.h"
 #include "support/long_run.h"
+#include "util/random.h"
 
 namespace isomer::kernel::test {
 namespace {
@@ -120,6 +122,75 @@ INSTANTIATE_TEST_SUITE_P(Functions, Elementary,
                            std::replace(name.begin(), name.end(), '-', '_');
                            return name;
                          });
+
+/// out[i] = in[i] to the power of an exponent of its own, or of one that all have.
+Kernel powers(std::optional<float> exponent) {
+  Kernel kernel;
+  kernel.buffers = {
+      {"x", DataType::kFloat32, {kCount}}, {"y", DataType::kFloat32, {kCount}}, {"out", DataType::kFloat32, {kCount}}};
+  kernel.inputs = {0, 1};
+  kernel.outputs = {2};
+  const Expr i = k(0) * 8 + k(1);
+  const Expr y = exponent ? te::literal(te::Number(*exponent), DataType::kFloat32) : load_buffer(kernel, 1, {i});
+  const Block block = assign("f", 2, {i}, te::pow(load_buffer(kernel, 0, {i}), y));
+  kernel.body = {loop(0, kCount / 8, LoopKind::kSerial, {loop(1, 8, LoopKind::kVectorized, {Statement{block}})})};
+  kernel.next_variable = 2;
+  return kernel;
+}
+
+class Powers : public testing::TestWithParam<const char*> {
+ protected:
+  void expect_powers(const Kernel& kernel, const std::vector<float>& x, const std::vector<float>& y) {
+    const CpuTarget target = *parse_cpu_target(GetParam());
+    const auto tensor = [](const std::vector<float>& values) {
+      std::vector<std::byte> bytes(values.size() * 4);
+      std::memcpy(bytes.data(), values.data(), bytes.size());
+      return Tensor(DataType::kFloat32, {kCount}, bytes);
+    };
+    const auto found = run(kernel, {tensor(x), tensor(y)}, target);
+    ASSERT_TRUE(found.ok()) << found.error().message();
+    for (int64_t i = 0; i < kCount; ++i) {
+      const double exact = flushed(std::pow(flushed(x[i]), flushed(y[i])));
+      const double value = found->outputs[0].real(i);
+      ASSERT_LE(ulps(exact, static_cast<float>(value)), 1)
+          << x[i] << " ^ " << y[i] << ": " << value << " instead of " << exact;
+      ASSERT_TRUE(exact != 0 || std::signbit(exact) == std::signbit(value)) << x[i] << " ^ " << y[i];
+    }
+  }
+};
+
+TEST_P(Powers, AreNearToTheFunction) {
+  if (!runs_here(*parse_cpu_target(GetParam()))) GTEST_SKIP() << "this machine can't run code for " << GetParam();
+  const std::vector<float> ends = {
+      0.0f,      -0.0f,      INFINITY,  -INFINITY,   NAN,        1,      -1,       2,        -2,    3,
+      -3,        0.5f,       -0.5f,     1.0f / 3,    2.5f,       -2.5f,  16777215, 16777216, 3e38f, -3e38f,
+      0x1p-126f, -0x1p-126f, 0x1p-149f, 0.99999994f, 1.0000001f, 1e-30f, -7,       127,      128,   -150};
+  std::vector<float> x(kCount, 1), y(kCount, 1);
+  for (size_t i = 0; i < ends.size(); ++i)
+    for (size_t j = 0; j < ends.size(); ++j) {
+      x[i * ends.size() + j] = ends[i];
+      y[i * ends.size() + j] = ends[j];
+    }
+  ASSERT_NO_FATAL_FAILURE(expect_powers(powers(std::nullopt), x, y));
+  Random random(3);
+  for (int round = 0; round < (isomer::test::is_long_run() ? 1000 : 20); ++round) {
+    for (int64_t i = 0; i < kCount; ++i) {
+      x[i] = std::bit_cast<float>(static_cast<uint32_t>(random.next()));
+      y[i] = static_cast<float>(random.uniform(-1, 1) *
+                                std::min<double>(1e9, 130 / std::fabs(std::log2(std::fabs(x[i])))));
+    }
+    ASSERT_NO_FATAL_FAILURE(expect_powers(powers(std::nullopt), x, y));
+  }
+  for (const float exponent : {-1.0f, -0.5f, 1.0f / 3, 1.7f, 2.2f, 5.0f, -3.0f, 100.0f}) {
+    for (int64_t i = 0; i < kCount; ++i) {
+      x[i] = std::bit_cast<float>(static_cast<uint32_t>(random.next()));
+      y[i] = exponent;
+    }
+    ASSERT_NO_FATAL_FAILURE(expect_powers(powers(exponent), x, y));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Targets, Powers, testing::Values("cpu=x86-64", "cpu=haswell", "cpu=skylake-avx512"));
 
 }  // namespace
 }  // namespace isomer::kernel::test

@@ -24,9 +24,10 @@ Expr scale_of(const OpContext& context, const Dim& size, DataType dtype) {
   return scale == 0 ? inverse_root(size, dtype) : te::literal(Number(scale), dtype);
 }
 
-Result<int64_t> positive(const OpContext& context, std::string_view attribute) {
+Result<int64_t> number_of_heads(const OpContext& context, std::string_view attribute) {
+  constexpr int64_t kMost = int64_t{1} << 30;
   const int64_t value = context.get_int(attribute);
-  if (value < 1) return context.invalid("{} of at least 1 expected, {} found", attribute, value);
+  if (value < 1 || value > kMost) return context.invalid("{} in [1, 2^30] expected, {} found", attribute, value);
   return value;
 }
 
@@ -130,7 +131,7 @@ struct MergedAttention {
 Result<MergedAttention> merged_of(const OpContext& context, const MergedInputs& inputs) {
   TRY_VOID(expect_rank(context, kInput, 3));
   TRY_VOID(expect_rank(context, kWeights, 2));
-  TRY(const int64_t heads, positive(context, "num_heads"));
+  TRY(const int64_t heads, number_of_heads(context, "num_heads"));
   MergedAttention result;
   result.inputs = inputs;
   result.width = context.dim(kWeights, 1);
@@ -288,7 +289,7 @@ struct MultiAttention {
 
 Result<MultiAttention> multi_of(const OpContext& context) {
   using Packing = MultiAttention::Packing;
-  TRY(const int64_t heads, positive(context, "num_heads"));
+  TRY(const int64_t heads, number_of_heads(context, "num_heads"));
   MultiAttention result;
   const Dim batch = context.dim(kQuery, 0), places = context.dim(kQuery, 1);
   if (context.rank(kQuery) == 5) {
@@ -434,8 +435,8 @@ struct GroupAttention {
 
 Result<GroupAttention> group_query_of(const OpContext& context) {
   TRY_VOID(expect_rank(context, kGroupQuery, 3));
-  TRY(const int64_t heads, positive(context, "num_heads"));
-  TRY(const int64_t shared, positive(context, "kv_num_heads"));
+  TRY(const int64_t heads, number_of_heads(context, "num_heads"));
+  TRY(const int64_t shared, number_of_heads(context, "kv_num_heads"));
   TRY_VOID(expect_shared(context, heads, shared));
   GroupAttention result;
   const Dim batch = context.dim(kGroupQuery, 0), places = context.dim(kGroupQuery, 1);

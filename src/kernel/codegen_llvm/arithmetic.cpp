@@ -84,7 +84,9 @@ llvm::Value* real_power(const Site& site, llvm::Value* base, llvm::Value* expone
     llvm::Value* const square = build.CreateFMul(base, base);
     return whole == 2 ? square : build.CreateFMul(square, whole == 3 ? base : square);
   }
-  if (!known || !known->isExactlyValue(0.5)) return call_math(site, MathFunction::kPow, {base, exponent});
+  if (!known || !known->isExactlyValue(0.5))
+    return base->getType()->getScalarType()->isDoubleTy() ? call_math(site, MathFunction::kPow, {base, exponent})
+                                                          : float_pow(site, base, exponent);
   const auto absolute = [&](llvm::Value* x) { return build.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, x); };
   llvm::Value* const infinity = llvm::ConstantFP::getInfinity(base->getType());
   llvm::Value* const root = absolute(build.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, base));

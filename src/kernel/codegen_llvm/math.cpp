@@ -1,7 +1,9 @@
 #include "kernel/codegen_llvm/math.h"
 
+#include <algorithm>
 #include <cmath>
 #include <initializer_list>
+#include <numbers>
 
 namespace isomer::kernel::codegen {
 namespace {
@@ -127,6 +129,34 @@ Lanes erf(Lanes x) {
   return with_sign_of(select(magnitude < 1, near, far), x);
 }
 
+/// log2 of a positive double of ordinary size, 2^-36 of itself off: x = 2^k m with m in [sqrt(1/2), sqrt(2)); log(m) =
+/// 2 artanh(f) for f = (m - 1) / (m + 1).
+Lanes double_log2(Lanes x) {
+  const Lanes bits = x.bits();
+  const Lanes k = bits.made(bits.build().CreateAShr(bits - bits.integer(0x3fe6a09e667f3bcd), 52));
+  const Lanes whole = bits - k.made(k.build().CreateShl(k, 52));
+  const Lanes m = x.made(x.build().CreateBitCast(whole, static_cast<llvm::Value*>(x)->getType()));
+  const Lanes f = (m - 1) / (m + x.constant(1)), square = f * f;
+  constexpr double kScale = 2 / std::numbers::ln2;
+  const Lanes series =
+      polynomial(square, {kScale, kScale / 3, kScale / 5, kScale / 7, kScale / 9, kScale / 11, kScale / 13});
+  const Lanes narrow = k.made(k.build().CreateTrunc(k, widened(k.build().getInt32Ty(), lanes_of(k))));
+  const Lanes exponent = x.made(x.build().CreateSIToFP(narrow, static_cast<llvm::Value*>(x)->getType()));
+  return exponent + f * series;
+}
+
+/// 2^x of a double in [-1000, 1000], 2^-27 of itself off: x = n + r with r in [-1/2, 1/2].
+Lanes double_exp2(Lanes x) {
+  // Adding 1.5 * 2^52 + 1023 leaves n, with the exponent's bias, in the low bits.
+  const double magic = 0x1.8p52 + 1023;
+  const Lanes shifted = x + magic;
+  const Lanes r = (x - (shifted - magic)) * std::numbers::ln2;
+  const Lanes fraction = polynomial(r, {1, 1, 1.0 / 2, 1.0 / 6, 1.0 / 24, 1.0 / 120, 1.0 / 720, 1.0 / 5040});
+  const Lanes bits = shifted.bits();
+  const Lanes power = bits.made(bits.build().CreateShl(bits, 52));
+  return fraction * x.made(x.build().CreateBitCast(power, static_cast<llvm::Value*>(x)->getType()));
+}
+
 llvm::Value* rounding(const Site& site, llvm::Intrinsic::ID intrinsic, llvm::Value* x) {
   return site.build.CreateUnaryIntrinsic(intrinsic, x);
 }
@@ -137,6 +167,32 @@ llvm::Value* float_exp(Builder& build, llvm::Value* x) { return exp({build, x});
 llvm::Value* float_log(Builder& build, llvm::Value* x) { return log({build, x}); }
 llvm::Value* float_tanh(Builder& build, llvm::Value* x) { return tanh({build, x}); }
 llvm::Value* float_erf(Builder& build, llvm::Value* x) { return erf({build, x}); }
+
+/// |x|^y = 2^(y log2 |x|) in double precision, with C's special values: a negative x has powers of integers only.
+llvm::Value* float_pow(const Site& site, llvm::Value* base, llvm::Value* exponent) {
+  Builder& build = site.build;
+  const int lanes = std::max(lanes_of(base), lanes_of(exponent));
+  llvm::Type* const wide = widened(build.getDoubleTy(), lanes);
+  const auto widely = [&](llvm::Value* x) { return Lanes(build, build.CreateFPExt(spread(build, x, lanes), wide)); };
+  const auto whole = [&](Lanes x) { return x.made(build.CreateFCmpOEQ(codegen::floor(site, x), x)); };
+  const auto both = [&](Lanes a, Lanes b) { return a.made(build.CreateAnd(a, b)); };
+  const Lanes x = widely(base), y = widely(exponent), magnitude = abs(x);
+  const Lanes usual = select(magnitude == 0, x.constant(-HUGE_VAL), double_log2(magnitude));
+  const Lanes logarithm = select(magnitude < HUGE_VAL, usual, magnitude);  // infinity and NaN are their own
+  Lanes scaled = y * logarithm;
+  scaled = select(scaled > 1000, x.constant(1000), scaled);
+  scaled = select(scaled < -1000, x.constant(-1000), scaled);
+  const Lanes has_y = x.made(build.CreateFCmpORD(y, y));
+  const Lanes power = select(both(magnitude == 1, has_y), x.constant(1), double_exp2(scaled));
+  const Lanes is_whole = whole(y), is_odd = both(is_whole, x.made(build.CreateNot(whole(y * 0.5))));
+  const Lanes is_negative = x.made(build.CreateFCmpOLT(x, x.constant(0)));
+  const Lanes no_number = both(is_negative, both(has_y, x.made(build.CreateNot(is_whole))));
+  const Lanes real = select(no_number, select(magnitude < HUGE_VAL, x.constant(NAN), power), power);
+  const Lanes result = select(is_odd, with_sign_of(real, x), real);
+  const Lanes is_one =
+      x.made(build.CreateOr(build.CreateFCmpOEQ(y, y.constant(0)), build.CreateFCmpOEQ(x, x.constant(1))));
+  return build.CreateFPTrunc(select(is_one, x.constant(1), result), widened(build.getFloatTy(), lanes));
+}
 
 llvm::Value* round_to_even(const Site& site, llvm::Value* x) {
   if (site.target.has("sse4.1")) return rounding(site, llvm::Intrinsic::roundeven, x);

@@ -11,6 +11,8 @@ llvm::Value* float_exp(Builder& build, llvm::Value* x);
 llvm::Value* float_log(Builder& build, llvm::Value* x);
 llvm::Value* float_tanh(Builder& build, llvm::Value* x);
 llvm::Value* float_erf(Builder& build, llvm::Value* x);
+/// The last bit may be another, where the power is a number.
+llvm::Value* float_pow(const Site& site, llvm::Value* base, llvm::Value* exponent);
 
 // Roundings, for float and double; targets without SSE 4.1 have no instruction for them.
 llvm::Value* floor(const Site& site, llvm::Value* x);
