@@ -107,17 +107,18 @@ bool slides_windows(const Kernel& kernel) {
   return slides;
 }
 
-/// Whether maps compute much and bring it into a result in which neighbours are channels where they were neighbours.
+/// Whether maps compute much and bring it into a result in which neighbours are channels where they were neighbours;
+/// not where what they read is brought the other way first.
 bool computes_by_channel(const Kernel& kernel) {
   int operations = 0;
-  bool moves = false;
+  bool moves = false, is_moved = false;
   kernel::for_each_block(kernel.body, [&](const kernel::Block& block, const auto&) {
     for (const kernel::Expr& body : block.bodies) operations = std::max(operations, kernel::count_operations(body));
     if (block.axes.size() < 3) return;
     for (const kernel::LoadAccess& access : load_accesses(kernel, block))
-      moves |= access.axes[1] == 1 && !kernel::writers(kernel, access.buffer).empty();
+      if (access.axes[1] == 1) (kernel::writers(kernel, access.buffer).empty() ? is_moved : moves) = true;
   });
-  return moves && operations >= kMuchToCompute;
+  return moves && !is_moved && operations >= kMuchToCompute;
 }
 
 /// Whether a result's channels are read in an order that repeats, as where channels are shuffled: then channels last is

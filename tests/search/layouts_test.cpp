@@ -84,6 +84,17 @@ graph shuffle(x: float32[1,8,10,10]) -> (y: float32[1,8,10,10]) {
                    "Conv 0:2:3:1->0:2:3:1", "Relayout 0:2:3:1->"}));
 }
 
+TEST(Layouts, MapsBetweenTransposesThatCancelStayAsTheyAre) {
+  EXPECT_EQ(laid_out(R"(opset 17
+graph there_and_back(x: float32[2,20,32]) -> (y: float32[2,20,32]) {
+  a = Transpose(x) {perm = [0,2,1]}
+  b = Tanh(a)
+  y = Transpose(b) {perm = [0,2,1]}
+}
+)"),
+            (Lines{"Transpose+Tanh+Transpose"}));
+}
+
 TEST(Layouts, WithoutConvolutionsNothingChanges) {
   EXPECT_EQ(laid_out(R"(opset 17
 graph rows(x: float32[2,3,4,8]) -> (y: float32[2,3,4,8]) {
