@@ -152,12 +152,18 @@ void nbits(Maker& m) {
   m.maybe("weight_prepacked", int64_t{0});
 }
 
-void dynamic_matmul(Maker& m) {
+/// Adds a product's operands; the number of columns.
+int64_t add_factors(Maker& m) {
   const int64_t inner = m.pick(1, 3), columns = m.pick(1, 3);
   Dims a = m.dims(1, 2, 1);
   a.push_back(inner);
   m.add(a);
   m.add({inner, columns});
+  return columns;
+}
+
+void dynamic_matmul(Maker& m) {
+  const int64_t columns = add_factors(m);
   const Dims scales = m.flip() ? Dims{columns} : Dims{};
   m.add(scales, 0.1, 1);
   m.flip() ? m.add(scales, 0, 5) : m.omit();
@@ -165,11 +171,7 @@ void dynamic_matmul(Maker& m) {
 }
 
 void integer_to_float(Maker& m) {
-  const int64_t inner = m.pick(1, 3), columns = m.pick(1, 3);
-  Dims a = m.dims(1, 2, 1);
-  a.push_back(inner);
-  m.add(a);
-  m.add({inner, columns});
+  const int64_t columns = add_factors(m);
   const Dims scales = m.flip() ? Dims{columns} : Dims{};
   m.add({}, 0.1, 1);
   m.add(scales, 0.1, 1);

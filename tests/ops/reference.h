@@ -49,6 +49,8 @@ using Reference = std::function<std::vector<Plain>(const Call&)>;
 
 /// Σ of products over windows, as Conv's attributes say.
 Plain convolved(const Call& call, const Plain& x, const Plain& w);
+/// b behind a along the axis.
+Plain appended(const Plain& a, const Plain& b, int64_t axis);
 /// As MatMul.
 Plain multiplied(Plain a, Plain b);
 

@@ -29,20 +29,6 @@ Plain join_heads(const Plain& x) {
   return y;
 }
 
-/// b behind a along the axis.
-Plain appended(const Plain& a, const Plain& b, int64_t axis) {
-  Dims dims = a.dims;
-  dims[axis] += b.dims[axis];
-  Plain y(dims);
-  for (int64_t i = 0; i < y.count(); ++i) {
-    Dims at = y.index(i);
-    const bool first = at[axis] < a.dims[axis];
-    if (!first) at[axis] -= a.dims[axis];
-    y.values[i] = (first ? a : b).at(at);
-  }
-  return y;
-}
-
 double mask_at(const Call& call, const Plain& mask, const Dims& at) {
   if (at[3] >= mask.dims.back()) return -HUGE_VAL;
   Dims place(at.end() - mask.rank(), at.end());
@@ -272,6 +258,19 @@ std::vector<Plain> swiglu(const Call& call) {
 }
 
 }  // namespace
+
+Plain appended(const Plain& a, const Plain& b, int64_t axis) {
+  Dims dims = a.dims;
+  dims[axis] += b.dims[axis];
+  Plain y(dims);
+  for (int64_t i = 0; i < y.count(); ++i) {
+    Dims at = y.index(i);
+    const bool first = at[axis] < a.dims[axis];
+    if (!first) at[axis] -= a.dims[axis];
+    y.values[i] = (first ? a : b).at(at);
+  }
+  return y;
+}
 
 void add_attention_references(References& references) {
   references["Attention"] = attention;

@@ -285,20 +285,6 @@ Plain heads_of(const Plain& x, int64_t first, int64_t heads, int64_t size) {
   return y;
 }
 
-/// b behind a along axis 2.
-Plain behind(const Plain& a, const Plain& b) {
-  Dims dims = a.dims;
-  dims[2] += b.dims[2];
-  Plain y(dims);
-  for (int64_t i = 0; i < y.count(); ++i) {
-    Dims at = y.index(i);
-    const bool is_first = at[2] < a.dims[2];
-    if (!is_first) at[2] -= a.dims[2];
-    y.values[i] = (is_first ? a : b).at(at);
-  }
-  return y;
-}
-
 /// Of rows of queries, keys and values; mask, past and bias are inputs of these numbers.
 std::vector<Plain> attention_of_rows(const Call& call, Plain rows, size_t mask, size_t cache, size_t added) {
   const int64_t heads = call.integer("num_heads", 1);
@@ -317,8 +303,8 @@ std::vector<Plain> attention_of_rows(const Call& call, Plain rows, size_t mask, 
     std::copy_n(both.values.begin(), half, keys.values.begin());
     std::copy_n(both.values.begin() + half, half, values.values.begin());
     past = keys.dims[2];
-    k = behind(keys, k);
-    v = behind(values, v);
+    k = appended(keys, k, 2);
+    v = appended(values, v, 2);
   }
   Dims dims = k.dims;
   dims.insert(dims.begin(), 2);
@@ -377,8 +363,8 @@ std::vector<Plain> multi_head_attention(const Call& call) {
   int64_t past = 0;
   if (call.has(6)) {
     past = call.input(6).dims[2];
-    k = behind(call.input(6), k);
-    v = behind(call.input(7), v);
+    k = appended(call.input(6), k, 2);
+    v = appended(call.input(7), v, 2);
   }
   return {attended(q, k, v, call.real("scale", 0), 0, hiding(call, 4, 5, past), no_sink), k, v};
 }

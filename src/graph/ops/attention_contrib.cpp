@@ -1,5 +1,6 @@
 // Attention QAttention MultiHeadAttention GroupQueryAttention RotaryEmbedding, as ONNX Runtime's transformers tool and
 // its model builder write them, in its domain (ContribOperators.md). What only its GPU kernels know is opaque here.
+#include <functional>
 #include <limits>
 
 #include "graph/ops/attend.h"
@@ -47,6 +48,26 @@ Result<void> check_caches(const OpContext& context, int cosines) {
   return expect_shape(context, cosines + 1, context.shape(cosines));
 }
 
+/// A bias of the scores, input i, is [batch or 1, heads or 1, queries, keys].
+Result<void> check_score_bias(const OpContext& context, int i, const Heads& q, const Dim& keys) {
+  if (!context.has_input(i)) return {};
+  TRY_VOID(expect_rank(context, i, 4));
+  return expect_shape(
+      context, i,
+      {context.dim(i, 0).is(1) ? Dim(1) : q.batch, context.dim(i, 1).is(1) ? Dim(1) : q.heads, q.sequence, keys});
+}
+
+Expr load_score_bias(const OpContext& context, int i, const Expr& batch, const Expr& head, const Expr& query,
+                     const Expr& key) {
+  const auto own = [&](int axis, const Expr& place) { return context.dim(i, axis).is(1) ? te::index(0) : place; };
+  return context.load(i, {own(0, batch), own(1, head), query, key});
+}
+
+/// Of a pair at a place, from input i.
+std::function<Expr(const Expr&)> cached_angle(const OpContext& context, int i, const Expr& place) {
+  return [&context, i, place](const Expr& pair) { return context.load(i, {wrapped(place, context.dim(i, 0)), pair}); };
+}
+
 // Masks and biases of Attention and MultiHeadAttention, over [batch, heads, queries, keys].
 
 struct Hiding {
@@ -72,13 +93,7 @@ Result<void> check_hiding(const OpContext& context, const Hiding& hiding, const 
       default: return context.unsupported("{} of rank {}", context.input_name(hiding.mask), context.rank(hiding.mask));
     }
   }
-  if (context.has_input(hiding.bias)) {
-    TRY_VOID(expect_rank(context, hiding.bias, 4));
-    const Dim &batch = context.dim(hiding.bias, 0), &heads = context.dim(hiding.bias, 1);
-    TRY_VOID(expect_shape(context, hiding.bias,
-                          {batch.is(1) ? Dim(1) : q.batch, heads.is(1) ? Dim(1) : q.heads, q.sequence, keys}));
-  }
-  return {};
+  return check_score_bias(context, hiding.bias, q, keys);
 }
 
 /// What the scores get added: mask_filter_value where the mask hides a key, the bias, and -inf behind a query's own
@@ -100,10 +115,7 @@ AttentionForm::Element bias_of(const OpContext& context, const Hiding& hiding, c
       }
       add(te::select(sees, none, te::literal(Number(context.get_float("mask_filter_value")), dtype)));
     }
-    if (context.has_input(hiding.bias)) {
-      const Expr own = context.dim(hiding.bias, 0).is(1) ? te::index(0) : b;
-      add(context.load(hiding.bias, {own, context.dim(hiding.bias, 1).is(1) ? te::index(0) : h, i, j}));
-    }
+    if (context.has_input(hiding.bias)) add(load_score_bias(context, hiding.bias, b, h, i, j));
     if (hiding.causal) add(te::select(j <= i + hiding.past.expr(), none, te::maximum(dtype).identity[0]));
     return sum;
   };
@@ -393,7 +405,7 @@ Result<te::Program> compute_multi(const OpContext& context) {
   form.scale = scale_of(context, a.q.size, wide);
   form.bias = bias_of(context, a.hiding, a.q, dtype);
   te::Program program;
-  program.outputs.resize(4);
+  program.outputs.resize(3);
   for (const int part : {1, 2})
     if (context.wants_output(part))
       program.outputs[part] = program.map(a.present(part == 1 ? a.q.size : a.value_size),
@@ -417,12 +429,7 @@ enum Group {
   kSin,
   kPlaces,
   kGroupBias,
-  kSink,
-  kKeyScale,
-  kValueScale,
-  kQueryNorm,
-  kKeyNorm,
-  kQueryLengths
+  kSink
 };
 
 struct GroupAttention {
@@ -469,13 +476,7 @@ Result<GroupAttention> group_query_of(const OpContext& context) {
     return context.invalid("cos_cache and sin_cache with do_rotary expected, none found");
   if (context.has_input(kCos)) TRY_VOID(check_caches(context, kCos));
   TRY_VOID(expect_shape(context, kPlaces, {batch, places}));
-  if (context.has_input(kGroupBias)) {
-    TRY_VOID(expect_rank(context, kGroupBias, 4));
-    const Dim &of_batch = context.dim(kGroupBias, 0), &of_heads = context.dim(kGroupBias, 1);
-    TRY_VOID(
-        expect_shape(context, kGroupBias,
-                     {of_batch.is(1) ? Dim(1) : batch, of_heads.is(1) ? Dim(1) : Dim(heads), places, (*total)[0]}));
-  }
+  TRY_VOID(check_score_bias(context, kGroupBias, result.q, (*total)[0]));
   TRY_VOID(expect_shape(context, kSink, {heads}));
   return result;
 }
@@ -492,7 +493,7 @@ Result<te::Program> compute_group_query(const OpContext& context) {
   const DataType dtype = context.dtype(kGroupQuery), wide = accumulator(dtype);
   const Expr width = a.q.size.expr();
   te::Program program;
-  program.outputs.resize(4);
+  program.outputs.resize(3);
 
   // Where the new keys of a sequence begin.
   const auto first_of = [&](const Expr& b) {
@@ -512,12 +513,8 @@ Result<te::Program> compute_group_query(const OpContext& context) {
   const auto turned = [&](int part, const Heads& heads) {
     const Expr b = te::axis(0), h = te::axis(1), i = te::axis(2);
     const Expr place = context.has_input(kPlaces) ? context.load(kPlaces, {b, i}) : first_of(b) + i;
-    const auto cached = [&](int cache) {
-      return
-          [&, cache](const Expr& pair) { return context.load(cache, {wrapped(place, context.dim(cache, 0)), pair}); };
-    };
     const Rotation rotation = {context.dim(kCos, 1) * Dim(2), a.q.size, context.get_int("rotary_interleaved") != 0,
-                               cached(kCos), cached(kSin)};
+                               cached_angle(context, kCos, place), cached_angle(context, kSin, place)};
     return program.map({heads.batch, heads.heads, heads.sequence, heads.size},
                        rotated(rotation, te::axis(3), [&](const Expr& at) { return given(part, b, h, i, at); }));
   };
@@ -556,12 +553,8 @@ Result<te::Program> compute_group_query(const OpContext& context) {
     Expr sees = j <= place;
     if (const int64_t window = context.get_int("local_window_size"); window > 0) sees = sees && place < j + window;
     Expr bias = te::literal(0, dtype);
-    if (context.has_input(kGroupBias)) {
-      const Dim& most = context.dim(kGroupBias, 3);
-      const Expr own = context.dim(kGroupBias, 0).is(1) ? te::index(0) : b;
-      const Expr head = context.dim(kGroupBias, 1).is(1) ? te::index(0) : h;
-      bias = context.load(kGroupBias, {own, head, i, te::min(j, (most - 1).expr())});
-    }
+    if (context.has_input(kGroupBias))
+      bias = load_score_bias(context, kGroupBias, b, h, i, te::min(j, (context.dim(kGroupBias, 3) - 1).expr()));
     return te::select(sees, bias, te::maximum(dtype).identity[0]);
   };
   if (context.has_input(kSink))
@@ -625,10 +618,8 @@ Result<te::Program> compute_turned(const OpContext& context) {
   const Expr h = flat ? te::floor_div(te::axis(2), width) : te::axis(1);
   const Expr element = flat ? te::floor_mod(te::axis(2), width) : te::axis(3);
   const Expr place = context.rank(1) == 1 ? context.load(1, {te::index(0)}) + i : context.load(1, {b, i});
-  const auto cached = [&](int cache) {
-    return [&, cache](const Expr& pair) { return context.load(cache, {wrapped(place, context.dim(cache, 0)), pair}); };
-  };
-  const Rotation rotation = {rotary.turned, rotary.x.size, context.get_int("interleaved") != 0, cached(2), cached(3)};
+  const Rotation rotation = {rotary.turned, rotary.x.size, context.get_int("interleaved") != 0,
+                             cached_angle(context, 2, place), cached_angle(context, 3, place)};
   return single_map(context.shape(0), rotated(rotation, element, [&](const Expr& at) {
                       return flat ? context.load(0, {b, i, h * width + at}) : context.load(0, {b, h, i, at});
                     }));
