@@ -176,7 +176,7 @@ bool ProofRecorder::settle(int value, std::set<int>& seen) {
 std::vector<std::pair<int, int>> ProofRecorder::members_of(int first, int second) const {
   const auto made = [&](int value) {
     std::vector<int> result = proof_->ledger().members(value);
-    std::erase_if(result, [&](int each) { return !proof_->ledger().producer(each).first; });
+    std::erase_if(result, [&](int each) { return each != value && !proof_->ledger().producer(each).first; });
     std::sort(result.rbegin(), result.rend());
     result.resize(std::min(result.size(), kMostMembers));
     return result;
