@@ -12,6 +12,7 @@
 #include "kernel/hand_made.h"
 #include "kernel/run_kernel.h"
 #include "runtime/call.h"
+#include "runtime/math_table.h"
 #include "support/long_run.h"
 #include "util/random.h"
 
@@ -71,7 +72,7 @@ TEST_P(Elementary, IsNearToTheFunction) {
   auto* const in = reinterpret_cast<float*>(memory.data());
   float* const out = in + kCount;
   void* buffers[] = {in, out};
-  runtime::Frame frame{buffers, nullptr, nullptr, nullptr, nullptr, 0};
+  runtime::Frame frame{buffers, nullptr, nullptr, nullptr, runtime::math_table(), 0};
   // A stride that is prime reaches all exponents and mantissas of all forms.
   const uint64_t stride = isomer::test::is_long_run() ? 7 : 1009;
   double worst = 0;
@@ -109,88 +110,139 @@ TEST_P(Elementary, IsRightAtItsEnds) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Functions, Elementary,
-                         testing::Combine(testing::Values(Function{"exp", UnaryOp::kExp, std::exp},
-                                                          Function{"log", UnaryOp::kLog, std::log},
-                                                          Function{"tanh", UnaryOp::kTanh, std::tanh},
-                                                          Function{"erf", UnaryOp::kErf, std::erf},
-                                                          Function{"sqrt", UnaryOp::kSqrt, std::sqrt}),
-                                          testing::Values("cpu=x86-64", "cpu=haswell", "cpu=skylake-avx512")),
-                         [](const auto& info) {
-                           std::string name =
-                               std::string(std::get<0>(info.param).name) + "_" + (std::get<1>(info.param) + 4);
-                           std::replace(name.begin(), name.end(), '-', '_');
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Functions, Elementary,
+    testing::Combine(
+        testing::Values(Function{"exp", UnaryOp::kExp, std::exp}, Function{"log", UnaryOp::kLog, std::log},
+                        Function{"tanh", UnaryOp::kTanh, std::tanh}, Function{"erf", UnaryOp::kErf, std::erf},
+                        Function{"sqrt", UnaryOp::kSqrt, std::sqrt}, Function{"sin", UnaryOp::kSin, std::sin},
+                        Function{"cos", UnaryOp::kCos, std::cos}, Function{"tan", UnaryOp::kTan, std::tan},
+                        Function{"asin", UnaryOp::kAsin, std::asin}, Function{"acos", UnaryOp::kAcos, std::acos},
+                        Function{"atan", UnaryOp::kAtan, std::atan}, Function{"sinh", UnaryOp::kSinh, std::sinh},
+                        Function{"cosh", UnaryOp::kCosh, std::cosh}, Function{"asinh", UnaryOp::kAsinh, std::asinh},
+                        Function{"acosh", UnaryOp::kAcosh, std::acosh}, Function{"atanh", UnaryOp::kAtanh, std::atanh}),
+        testing::Values("cpu=x86-64", "cpu=haswell", "cpu=skylake-avx512")),
+    [](const auto& info) {
+      std::string name = std::string(std::get<0>(info.param).name) + "_" + (std::get<1>(info.param) + 4);
+      std::replace(name.begin(), name.end(), '-', '_');
+      return name;
+    });
 
-/// out[i] = in[i] to the power of an exponent of its own, or of one that all have.
-Kernel powers(std::optional<float> exponent) {
+/// out[i] = f(x[i], y[i]), or f(x[i], y) with a `y` that all have.
+Kernel kernel_of(Expr (*function)(const Expr&, const Expr&), std::optional<float> y) {
   Kernel kernel;
   kernel.buffers = {
       {"x", DataType::kFloat32, {kCount}}, {"y", DataType::kFloat32, {kCount}}, {"out", DataType::kFloat32, {kCount}}};
   kernel.inputs = {0, 1};
   kernel.outputs = {2};
   const Expr i = k(0) * 8 + k(1);
-  const Expr y = exponent ? te::literal(te::Number(*exponent), DataType::kFloat32) : load_buffer(kernel, 1, {i});
-  const Block block = assign("f", 2, {i}, te::pow(load_buffer(kernel, 0, {i}), y));
+  const Expr second = y ? te::literal(te::Number(*y), DataType::kFloat32) : load_buffer(kernel, 1, {i});
+  const Block block = assign("f", 2, {i}, function(load_buffer(kernel, 0, {i}), second));
   kernel.body = {loop(0, kCount / 8, LoopKind::kSerial, {loop(1, 8, LoopKind::kVectorized, {Statement{block}})})};
   kernel.next_variable = 2;
   return kernel;
 }
 
-class Powers : public testing::TestWithParam<const char*> {
+/// A function of two arguments, with its exact value, and how many units in the last place code may be off.
+struct Function2 {
+  const char* symbol;
+  Expr (*function)(const Expr&, const Expr&);
+  double (*exact)(double, double);
+  double ulps;
+};
+
+Expr remainder(const Expr& x, const Expr& y) { return te::binary(te::BinaryOp::kTruncMod, x, y); }
+Expr power(const Expr& x, const Expr& y) { return te::pow(x, y); }
+constexpr Function2 kPower{"^", power, std::pow, 1}, kRemainder{"mod", remainder, std::fmod, 0};
+
+const std::vector<float> kEnds = {
+    0.0f,      -0.0f,      INFINITY,  -INFINITY,   NAN,        1,      -1,       2,        -2,    3,
+    -3,        0.5f,       -0.5f,     1.0f / 3,    2.5f,       -2.5f,  16777215, 16777216, 3e38f, -3e38f,
+    0x1p-126f, -0x1p-126f, 0x1p-149f, 0.99999994f, 1.0000001f, 1e-30f, -7,       127,      128,   -150};
+
+float any_float(Random& random) { return std::bit_cast<float>(static_cast<uint32_t>(random.next())); }
+
+class TwoArguments : public testing::TestWithParam<const char*> {
  protected:
-  void expect_powers(const Kernel& kernel, const std::vector<float>& x, const std::vector<float>& y) {
+  void SetUp() override {
+    if (!runs_here(*parse_cpu_target(GetParam()))) GTEST_SKIP() << "this machine can't run code for " << GetParam();
+  }
+
+  void expect_values(const Function2& f, std::optional<float> second, const std::vector<float>& x,
+                     const std::vector<float>& y) {
     const CpuTarget target = *parse_cpu_target(GetParam());
     const auto tensor = [](const std::vector<float>& values) {
       std::vector<std::byte> bytes(values.size() * 4);
       std::memcpy(bytes.data(), values.data(), bytes.size());
       return Tensor(DataType::kFloat32, {kCount}, bytes);
     };
-    const auto found = run(kernel, {tensor(x), tensor(y)}, target);
+    const auto found = run(kernel_of(f.function, second), {tensor(x), tensor(y)}, target);
     ASSERT_TRUE(found.ok()) << found.error().message();
     for (int64_t i = 0; i < kCount; ++i) {
-      const double exact = flushed(std::pow(flushed(x[i]), flushed(y[i])));
+      const double exact = flushed(f.exact(flushed(x[i]), flushed(y[i])));
       const double value = found->outputs[0].real(i);
-      ASSERT_LE(ulps(exact, static_cast<float>(value)), 1)
-          << x[i] << " ^ " << y[i] << ": " << value << " instead of " << exact;
-      ASSERT_TRUE(exact != 0 || std::signbit(exact) == std::signbit(value)) << x[i] << " ^ " << y[i];
+      ASSERT_LE(ulps(exact, static_cast<float>(value)), f.ulps)
+          << x[i] << " " << f.symbol << " " << y[i] << ": " << value << " instead of " << exact;
+      ASSERT_TRUE(exact != 0 || std::signbit(exact) == std::signbit(value)) << x[i] << " " << f.symbol << " " << y[i];
     }
   }
+
+  /// Of all pairs of kEnds.
+  void expect_values_at_ends(const Function2& f) {
+    std::vector<float> x(kCount, 1), y(kCount, 1);
+    for (size_t i = 0; i < kEnds.size(); ++i)
+      for (size_t j = 0; j < kEnds.size(); ++j) {
+        x[i * kEnds.size() + j] = kEnds[i];
+        y[i * kEnds.size() + j] = kEnds[j];
+      }
+    expect_values(f, std::nullopt, x, y);
+  }
+
+  const int rounds_ = isomer::test::is_long_run() ? 1000 : 20;
+  Random random_{3};
 };
 
-TEST_P(Powers, AreNearToTheFunction) {
-  if (!runs_here(*parse_cpu_target(GetParam()))) GTEST_SKIP() << "this machine can't run code for " << GetParam();
-  const std::vector<float> ends = {
-      0.0f,      -0.0f,      INFINITY,  -INFINITY,   NAN,        1,      -1,       2,        -2,    3,
-      -3,        0.5f,       -0.5f,     1.0f / 3,    2.5f,       -2.5f,  16777215, 16777216, 3e38f, -3e38f,
-      0x1p-126f, -0x1p-126f, 0x1p-149f, 0.99999994f, 1.0000001f, 1e-30f, -7,       127,      128,   -150};
-  std::vector<float> x(kCount, 1), y(kCount, 1);
-  for (size_t i = 0; i < ends.size(); ++i)
-    for (size_t j = 0; j < ends.size(); ++j) {
-      x[i * ends.size() + j] = ends[i];
-      y[i * ends.size() + j] = ends[j];
-    }
-  ASSERT_NO_FATAL_FAILURE(expect_powers(powers(std::nullopt), x, y));
-  Random random(3);
-  for (int round = 0; round < (isomer::test::is_long_run() ? 1000 : 20); ++round) {
+TEST_P(TwoArguments, HavePowersNearToTheFunction) {
+  ASSERT_NO_FATAL_FAILURE(expect_values_at_ends(kPower));
+  std::vector<float> x(kCount), y(kCount);
+  for (int round = 0; round < rounds_; ++round) {
     for (int64_t i = 0; i < kCount; ++i) {
-      x[i] = std::bit_cast<float>(static_cast<uint32_t>(random.next()));
-      y[i] = static_cast<float>(random.uniform(-1, 1) *
+      x[i] = any_float(random_);
+      y[i] = static_cast<float>(random_.uniform(-1, 1) *
                                 std::min<double>(1e9, 130 / std::fabs(std::log2(std::fabs(x[i])))));
     }
-    ASSERT_NO_FATAL_FAILURE(expect_powers(powers(std::nullopt), x, y));
+    ASSERT_NO_FATAL_FAILURE(expect_values(kPower, std::nullopt, x, y));
   }
   for (const float exponent : {-1.0f, -0.5f, 1.0f / 3, 1.7f, 2.2f, 5.0f, -3.0f, 100.0f}) {
     for (int64_t i = 0; i < kCount; ++i) {
-      x[i] = std::bit_cast<float>(static_cast<uint32_t>(random.next()));
+      x[i] = any_float(random_);
       y[i] = exponent;
     }
-    ASSERT_NO_FATAL_FAILURE(expect_powers(powers(exponent), x, y));
+    ASSERT_NO_FATAL_FAILURE(expect_values(kPower, exponent, x, y));
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Targets, Powers, testing::Values("cpu=x86-64", "cpu=haswell", "cpu=skylake-avx512"));
+TEST_P(TwoArguments, HaveExactRemainders) {
+  ASSERT_NO_FATAL_FAILURE(expect_values_at_ends(kRemainder));
+  std::vector<float> x(kCount), y(kCount);
+  for (int round = 0; round < rounds_; ++round) {
+    for (int64_t i = 0; i < kCount; ++i) {
+      y[i] = any_float(random_);
+      // Quotients of all sizes, many near an integer.
+      const double quotient = std::exp2(random_.uniform(-2, round % 2 ? 28 : 40));
+      x[i] = static_cast<float>(i % 2 ? y[i] * std::round(quotient) : y[i] * quotient);
+      if (i % 3 == 0) x[i] = std::nextafter(x[i], 0.0f);
+    }
+    ASSERT_NO_FATAL_FAILURE(expect_values(kRemainder, std::nullopt, x, y));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Targets, TwoArguments, testing::Values("cpu=x86-64", "cpu=haswell", "cpu=skylake-avx512"),
+                         [](const auto& info) {
+                           std::string name = info.param + 4;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
 
 }  // namespace
 }  // namespace isomer::kernel::test

@@ -65,9 +65,14 @@ llvm::Value* real_quotient(Builder& build, llvm::Value* a, llvm::Value* b) {
   return build.CreateFMul(a, spread(build, inverse, lanes_of(a)));
 }
 
+llvm::Value* real_remainder(const Site& site, llvm::Value* a, llvm::Value* b) {
+  const bool is_double = a->getType()->getScalarType()->isDoubleTy();
+  return is_double ? call_math(site, MathFunction::kFmod, {a, b}) : float_fmod(site, a, b);
+}
+
 llvm::Value* real_floor_mod(const Site& site, llvm::Value* a, llvm::Value* b) {
   Builder& build = site.build;
-  llvm::Value* const remainder = call_math(site, MathFunction::kFmod, {a, b});
+  llvm::Value* const remainder = real_remainder(site, a, b);
   llvm::Value* const is_negative = build.CreateFCmpOLT(remainder, zero(remainder));
   llvm::Value* const differs = build.CreateXor(is_negative, build.CreateFCmpOLT(b, zero(b)));
   llvm::Value* const nonzero = build.CreateSelect(differs, build.CreateFAdd(remainder, b), remainder);
@@ -108,17 +113,17 @@ llvm::Value* apply_real(const Site& site, UnaryOp op, llvm::Value* x) {
     case UnaryOp::kLog: return is_double ? function(MathFunction::kLog) : float_log(build, x);
     case UnaryOp::kTanh: return is_double ? function(MathFunction::kTanh) : float_tanh(build, x);
     case UnaryOp::kErf: return is_double ? function(MathFunction::kErf) : float_erf(build, x);
-    case UnaryOp::kSin: return function(MathFunction::kSin);
-    case UnaryOp::kCos: return function(MathFunction::kCos);
-    case UnaryOp::kTan: return function(MathFunction::kTan);
-    case UnaryOp::kAsin: return function(MathFunction::kAsin);
-    case UnaryOp::kAcos: return function(MathFunction::kAcos);
-    case UnaryOp::kAtan: return function(MathFunction::kAtan);
-    case UnaryOp::kSinh: return function(MathFunction::kSinh);
-    case UnaryOp::kCosh: return function(MathFunction::kCosh);
-    case UnaryOp::kAsinh: return function(MathFunction::kAsinh);
-    case UnaryOp::kAcosh: return function(MathFunction::kAcosh);
-    case UnaryOp::kAtanh: return function(MathFunction::kAtanh);
+    case UnaryOp::kSin: return is_double ? function(MathFunction::kSin) : float_function(site, op, x);
+    case UnaryOp::kCos: return is_double ? function(MathFunction::kCos) : float_function(site, op, x);
+    case UnaryOp::kTan: return is_double ? function(MathFunction::kTan) : float_function(site, op, x);
+    case UnaryOp::kAsin: return is_double ? function(MathFunction::kAsin) : float_asin(build, x);
+    case UnaryOp::kAcos: return is_double ? function(MathFunction::kAcos) : float_acos(build, x);
+    case UnaryOp::kAtan: return is_double ? function(MathFunction::kAtan) : float_atan(build, x);
+    case UnaryOp::kSinh: return is_double ? function(MathFunction::kSinh) : float_function(site, op, x);
+    case UnaryOp::kCosh: return is_double ? function(MathFunction::kCosh) : float_function(site, op, x);
+    case UnaryOp::kAsinh: return is_double ? function(MathFunction::kAsinh) : float_function(site, op, x);
+    case UnaryOp::kAcosh: return is_double ? function(MathFunction::kAcosh) : float_function(site, op, x);
+    case UnaryOp::kAtanh: return is_double ? function(MathFunction::kAtanh) : float_function(site, op, x);
     case UnaryOp::kIsNan: return build.CreateFCmpUNO(x, x);
     case UnaryOp::kNot: break;
   }
@@ -134,7 +139,7 @@ llvm::Value* apply_real(const Site& site, BinaryOp op, llvm::Value* a, llvm::Val
     case BinaryOp::kDiv: return real_quotient(build, a, b);
     case BinaryOp::kFloorDiv: return floor(site, build.CreateFDiv(a, b));
     case BinaryOp::kFloorMod: return real_floor_mod(site, a, b);
-    case BinaryOp::kTruncMod: return call_math(site, MathFunction::kFmod, {a, b});
+    case BinaryOp::kTruncMod: return real_remainder(site, a, b);
     case BinaryOp::kPow: return real_power(site, a, b);
     case BinaryOp::kMin: return real_extreme(build, Predicate::FCMP_OLT, a, b);
     case BinaryOp::kMax: return real_extreme(build, Predicate::FCMP_OGT, a, b);

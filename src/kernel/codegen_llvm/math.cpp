@@ -2,69 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <initializer_list>
 #include <numbers>
+
+#include "kernel/codegen_llvm/lanes.h"
 
 namespace isomer::kernel::codegen {
 namespace {
-
-/// A value with the operators of C++, for formulas.
-class Lanes {
- public:
-  Lanes(Builder& build, llvm::Value* value) : build_(&build), value_(value) {}
-  operator llvm::Value*() const { return value_; }
-  Builder& build() const { return *build_; }
-  Lanes made(llvm::Value* value) const { return {*build_, value}; }
-  Lanes constant(double x) const { return made(llvm::ConstantFP::get(value_->getType(), x)); }
-  Lanes integer(int64_t x) const { return made(llvm::ConstantInt::get(bits_type(), static_cast<uint64_t>(x), true)); }
-  Lanes bits() const { return made(build_->CreateBitCast(value_, bits_type())); }
-  Lanes as_float() const {
-    return made(build_->CreateBitCast(value_, widened(build_->getFloatTy(), lanes_of(value_))));
-  }
-  Lanes converted() const {
-    return made(build_->CreateSIToFP(value_, widened(build_->getFloatTy(), lanes_of(value_))));
-  }
-
- private:
-  llvm::Type* bits_type() const {
-    return widened(build_->getIntNTy(value_->getType()->getScalarSizeInBits()), lanes_of(value_));
-  }
-  Builder* build_;
-  llvm::Value* value_;
-};
-
-bool is_integer(const Lanes& a) { return static_cast<llvm::Value*>(a)->getType()->isIntOrIntVectorTy(); }
-Lanes operator+(Lanes a, Lanes b) {
-  return a.made(is_integer(a) ? a.build().CreateAdd(a, b) : a.build().CreateFAdd(a, b));
-}
-Lanes operator-(Lanes a, Lanes b) {
-  return a.made(is_integer(a) ? a.build().CreateSub(a, b) : a.build().CreateFSub(a, b));
-}
-Lanes operator*(Lanes a, Lanes b) { return a.made(a.build().CreateFMul(a, b)); }
-Lanes operator/(Lanes a, Lanes b) { return a.made(a.build().CreateFDiv(a, b)); }
-Lanes operator+(Lanes a, double b) { return a + a.constant(b); }
-Lanes operator-(Lanes a, double b) { return a - a.constant(b); }
-Lanes operator*(Lanes a, double b) { return a * a.constant(b); }
-Lanes operator-(double a, Lanes b) { return b.constant(a) - b; }
-Lanes operator/(double a, Lanes b) { return b.constant(a) / b; }
-Lanes operator<(Lanes a, double b) { return a.made(a.build().CreateFCmpOLT(a, a.constant(b))); }
-Lanes operator>(Lanes a, double b) { return a.made(a.build().CreateFCmpOGT(a, a.constant(b))); }
-Lanes operator==(Lanes a, double b) { return a.made(a.build().CreateFCmpOEQ(a, a.constant(b))); }
-Lanes select(Lanes condition, Lanes then, Lanes otherwise) {
-  return then.made(then.build().CreateSelect(condition, then, otherwise));
-}
-Lanes abs(Lanes a) { return a.made(a.build().CreateUnaryIntrinsic(llvm::Intrinsic::fabs, a)); }
-Lanes with_sign_of(Lanes a, Lanes sign) {
-  return a.made(a.build().CreateBinaryIntrinsic(llvm::Intrinsic::copysign, a, sign));
-}
-
-/// c[0] + x * (c[1] + x * …)
-Lanes polynomial(Lanes x, std::initializer_list<double> coefficients) {
-  auto next = std::rbegin(coefficients);
-  Lanes sum = x.constant(*next);
-  while (++next != std::rend(coefficients)) sum = sum * x + *next;
-  return sum;
-}
 
 // ln 2 as a sum; multiples of the first part by integers below 2^15 are exact.
 constexpr double kLn2High = 0x1.63p-1;
@@ -129,32 +72,52 @@ Lanes erf(Lanes x) {
   return with_sign_of(select(magnitude < 1, near, far), x);
 }
 
-/// log2 of a positive double of ordinary size, 2^-36 of itself off: x = 2^k m with m in [sqrt(1/2), sqrt(2)); log(m) =
-/// 2 artanh(f) for f = (m - 1) / (m + 1).
-Lanes double_log2(Lanes x) {
-  const Lanes bits = x.bits();
-  const Lanes k = bits.made(bits.build().CreateAShr(bits - bits.integer(0x3fe6a09e667f3bcd), 52));
-  const Lanes whole = bits - k.made(k.build().CreateShl(k, 52));
-  const Lanes m = x.made(x.build().CreateBitCast(whole, static_cast<llvm::Value*>(x)->getType()));
-  const Lanes f = (m - 1) / (m + x.constant(1)), square = f * f;
-  constexpr double kScale = 2 / std::numbers::ln2;
-  const Lanes series =
-      polynomial(square, {kScale, kScale / 3, kScale / 5, kScale / 7, kScale / 9, kScale / 11, kScale / 13});
-  const Lanes narrow = k.made(k.build().CreateTrunc(k, widened(k.build().getInt32Ty(), lanes_of(k))));
-  const Lanes exponent = x.made(x.build().CreateSIToFP(narrow, static_cast<llvm::Value*>(x)->getType()));
-  return exponent + f * series;
+// pi/2 as a sum of floats.
+constexpr double kRight = 0x1.921fb6p+0, kRightLow = std::numbers::pi / 2 - kRight;
+
+/// asin of x in [-5/8, 5/8].
+Lanes asin_near_0(Lanes x) {
+  const Lanes square = x * x;
+  return x + x * (square * polynomial(square, {0.166666904, 0.074985234, 0.0449515904, 0.0273596284, 0.0378236695,
+                                               -0.0239727129, 0.0642593628}));
 }
 
-/// 2^x of a double in [-1000, 1000], 2^-27 of itself off: x = n + r with r in [-1/2, 1/2].
-Lanes double_exp2(Lanes x) {
-  // Adding 1.5 * 2^52 + 1023 leaves n, with the exponent's bias, in the low bits.
-  const double magic = 0x1.8p52 + 1023;
-  const Lanes shifted = x + magic;
-  const Lanes r = (x - (shifted - magic)) * std::numbers::ln2;
-  const Lanes fraction = polynomial(r, {1, 1, 1.0 / 2, 1.0 / 6, 1.0 / 24, 1.0 / 120, 1.0 / 720, 1.0 / 5040});
-  const Lanes bits = shifted.bits();
-  const Lanes power = bits.made(bits.build().CreateShl(bits, 52));
-  return fraction * x.made(x.build().CreateBitCast(power, static_cast<llvm::Value*>(x)->getType()));
+/// Beyond 5/8, asin(a) = pi/2 - 2 asin(sqrt((1 - a) / 2)), and acos(a) the second term.
+struct Arc {
+  Lanes is_near, arc;  ///< asin(|x|) where it is near, else what is missing to pi/2
+};
+
+Arc arc_of(Lanes magnitude) {
+  const Lanes is_near = magnitude < 0.625, rest = 1 - magnitude;
+  const Lanes root = sqrt(rest * 0.5), arc = asin_near_0(select(is_near, magnitude, root)), twice = arc + arc;
+  return {is_near, select(is_near, arc, twice)};
+}
+
+Lanes asin(Lanes x) {
+  const Arc a = arc_of(abs(x));
+  const Lanes rest = a.arc - kRightLow, far = kRight - rest;
+  return with_sign_of(select(a.is_near, a.arc, far), x);
+}
+
+Lanes acos(Lanes x) {
+  const Arc a = arc_of(abs(x));
+  const Lanes rest = with_sign_of(a.arc, x) - kRightLow, near = kRight - rest, opposite = std::numbers::pi - a.arc;
+  return select(a.is_near, near, select(x > 0, a.arc, opposite));
+}
+
+/// atan(a) = pi/4 + atan((a - 1) / (a + 1)) = pi/2 + atan(-1 / a), so that [0, 1/2] is left.
+Lanes atan(Lanes x) {
+  const Lanes a = abs(x), one = x.constant(1), zero = x.constant(0);
+  const Lanes middle = a > 0.5, far = a > std::numbers::sqrt2 + 1;
+  const Lanes less = a - 1, more = a + 1;
+  const Lanes above = select(far, x.constant(-1), select(middle, less, a));
+  const Lanes below = select(far, a, select(middle, more, one));
+  const Lanes t = above / below, square = t * t;
+  const Lanes arc =
+      t + t * (square * polynomial(square, {-0.333332367, 0.199943198, -0.141761363, 0.101653754, -0.0514139606}));
+  const Lanes turned = select(far, x.constant(kRight), select(middle, x.constant(kRight / 2), zero));
+  const Lanes rest = arc + turned * (kRightLow / kRight);
+  return with_sign_of(turned + rest, x);
 }
 
 llvm::Value* rounding(const Site& site, llvm::Intrinsic::ID intrinsic, llvm::Value* x) {
@@ -167,32 +130,9 @@ llvm::Value* float_exp(Builder& build, llvm::Value* x) { return exp({build, x});
 llvm::Value* float_log(Builder& build, llvm::Value* x) { return log({build, x}); }
 llvm::Value* float_tanh(Builder& build, llvm::Value* x) { return tanh({build, x}); }
 llvm::Value* float_erf(Builder& build, llvm::Value* x) { return erf({build, x}); }
-
-/// |x|^y = 2^(y log2 |x|) in double precision, with C's special values: a negative x has powers of integers only.
-llvm::Value* float_pow(const Site& site, llvm::Value* base, llvm::Value* exponent) {
-  Builder& build = site.build;
-  const int lanes = std::max(lanes_of(base), lanes_of(exponent));
-  llvm::Type* const wide = widened(build.getDoubleTy(), lanes);
-  const auto widely = [&](llvm::Value* x) { return Lanes(build, build.CreateFPExt(spread(build, x, lanes), wide)); };
-  const auto whole = [&](Lanes x) { return x.made(build.CreateFCmpOEQ(codegen::floor(site, x), x)); };
-  const auto both = [&](Lanes a, Lanes b) { return a.made(build.CreateAnd(a, b)); };
-  const Lanes x = widely(base), y = widely(exponent), magnitude = abs(x);
-  const Lanes usual = select(magnitude == 0, x.constant(-HUGE_VAL), double_log2(magnitude));
-  const Lanes logarithm = select(magnitude < HUGE_VAL, usual, magnitude);  // infinity and NaN are their own
-  Lanes scaled = y * logarithm;
-  scaled = select(scaled > 1000, x.constant(1000), scaled);
-  scaled = select(scaled < -1000, x.constant(-1000), scaled);
-  const Lanes has_y = x.made(build.CreateFCmpORD(y, y));
-  const Lanes power = select(both(magnitude == 1, has_y), x.constant(1), double_exp2(scaled));
-  const Lanes is_whole = whole(y), is_odd = both(is_whole, x.made(build.CreateNot(whole(y * 0.5))));
-  const Lanes is_negative = x.made(build.CreateFCmpOLT(x, x.constant(0)));
-  const Lanes no_number = both(is_negative, both(has_y, x.made(build.CreateNot(is_whole))));
-  const Lanes real = select(no_number, select(magnitude < HUGE_VAL, x.constant(NAN), power), power);
-  const Lanes result = select(is_odd, with_sign_of(real, x), real);
-  const Lanes is_one =
-      x.made(build.CreateOr(build.CreateFCmpOEQ(y, y.constant(0)), build.CreateFCmpOEQ(x, x.constant(1))));
-  return build.CreateFPTrunc(select(is_one, x.constant(1), result), widened(build.getFloatTy(), lanes));
-}
+llvm::Value* float_asin(Builder& build, llvm::Value* x) { return asin({build, x}); }
+llvm::Value* float_acos(Builder& build, llvm::Value* x) { return acos({build, x}); }
+llvm::Value* float_atan(Builder& build, llvm::Value* x) { return atan({build, x}); }
 
 llvm::Value* round_to_even(const Site& site, llvm::Value* x) {
   if (site.target.has("sse4.1")) return rounding(site, llvm::Intrinsic::roundeven, x);
@@ -227,16 +167,35 @@ llvm::Value* call_math(const Site& site, runtime::MathFunction function, std::ve
   llvm::Value* const table = build.CreateAlignedLoad(build.getPtrTy(), field, llvm::Align(8));
   llvm::Value* const entry = build.CreateConstGEP1_64(build.getPtrTy(), table, static_cast<int>(function));
   llvm::Value* const callee = build.CreateAlignedLoad(build.getPtrTy(), entry, llvm::Align(8));
-  llvm::Value* result = llvm::PoisonValue::get(wide);
-  for (int k = 0; k < lanes_of(result); ++k) {
-    std::vector<llvm::Value*> scalars;
-    for (llvm::Value* argument : arguments) scalars.push_back(lane(build, argument, k));
-    llvm::CallInst* const call =
+  const auto call = [&](const std::vector<llvm::Value*>& scalars) {
+    llvm::CallInst* const made =
         build.CreateCall(llvm::FunctionType::get(build.getDoubleTy(), parameters, false), callee, scalars);
-    call->setDoesNotAccessMemory();
-    call->setDoesNotThrow();
-    call->addFnAttr(llvm::Attribute::WillReturn);
-    result = lanes_of(result) == 1 ? call : build.CreateInsertElement(result, call, k);
+    made->setDoesNotAccessMemory();
+    made->setDoesNotThrow();
+    made->addFnAttr(llvm::Attribute::WillReturn);
+    return made;
+  };
+  llvm::Value* result = nullptr;
+  if (lanes_of(arguments[0]) == 1) {
+    result = call(arguments);
+  } else {
+    llvm::BasicBlock* const before = build.GetInsertBlock();
+    auto* const body = llvm::BasicBlock::Create(build.getContext(), "lane", before->getParent());
+    auto* const after = llvm::BasicBlock::Create(build.getContext(), "lanes.done", before->getParent());
+    build.CreateBr(body);
+    build.SetInsertPoint(body);
+    llvm::PHINode *const k = build.CreatePHI(build.getInt64Ty(), 2), *const results = build.CreatePHI(wide, 2);
+    std::vector<llvm::Value*> scalars;
+    for (llvm::Value* argument : arguments) scalars.push_back(build.CreateExtractElement(argument, k));
+    llvm::Value* const next = build.CreateAdd(k, build.getInt64(1));
+    result = build.CreateInsertElement(results, call(scalars), k);
+    k->addIncoming(build.getInt64(0), before);
+    k->addIncoming(next, body);
+    results->addIncoming(llvm::PoisonValue::get(wide), before);
+    results->addIncoming(result, body);
+    const auto lanes = static_cast<uint64_t>(lanes_of(result));
+    build.CreateCondBr(build.CreateICmpULT(next, build.getInt64(lanes)), body, after);
+    build.SetInsertPoint(after);
   }
   return is_narrow ? build.CreateFPTrunc(result, type) : result;
 }

@@ -11,8 +11,16 @@ llvm::Value* float_exp(Builder& build, llvm::Value* x);
 llvm::Value* float_log(Builder& build, llvm::Value* x);
 llvm::Value* float_tanh(Builder& build, llvm::Value* x);
 llvm::Value* float_erf(Builder& build, llvm::Value* x);
-/// The last bit may be another, where the power is a number.
+llvm::Value* float_asin(Builder& build, llvm::Value* x);
+llvm::Value* float_acos(Builder& build, llvm::Value* x);
+llvm::Value* float_atan(Builder& build, llvm::Value* x);
+
+// Vector code in double precision (wide_math.cpp), at most 1 unit in the last place off.
+/// sin, cos, tan; sinh, cosh and the inverses of hyperbolic functions.
+llvm::Value* float_function(const Site& site, te::UnaryOp op, llvm::Value* x);
 llvm::Value* float_pow(const Site& site, llvm::Value* base, llvm::Value* exponent);
+/// C's fmod, exact.
+llvm::Value* float_fmod(const Site& site, llvm::Value* dividend, llvm::Value* divisor);
 
 // Roundings, for float and double; targets without SSE 4.1 have no instruction for them.
 llvm::Value* floor(const Site& site, llvm::Value* x);
