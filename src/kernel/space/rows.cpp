@@ -12,6 +12,9 @@ namespace {
 /// with the square of their number.
 constexpr int64_t kLongSum = 512;
 
+/// The fewest lanes that partial results of a short row are held in.
+constexpr int64_t kFewestLanes = 4;
+
 void keep_in_registers(Builder& builder, const std::string& name) {
   std::vector<std::string> written;
   for (const Write& write : builder.view.block(name).writes) written.push_back(builder.view.buffer(write.buffer).name);
@@ -173,7 +176,7 @@ void vectorize_reduction(Builder& builder, const std::string& name) {
   const Block reduction = view.block(name);
   const int along = contiguous_reduction(view, reduction);
   const LoopIds loops = view.loops(name);
-  const int64_t narrow = view.lanes(reduction);
+  int64_t narrow = view.lanes(reduction);
   if (along < 0 || !reduction.combine.commutative) return;
   const size_t place = loops.size() - reduction.reduce.size() + static_cast<size_t>(along);
   LoopId loop = loops[place];
@@ -187,6 +190,8 @@ void vectorize_reduction(Builder& builder, const std::string& name) {
     loop = *fused;
   }
   const int64_t count = view.extent(loop);
+  // Short rows have a part of a vector.
+  while (narrow > kFewestLanes && count < 2 * narrow) narrow /= 2;
   if (count < 2 * narrow) return;
   const int64_t preferred = count % (4 * narrow) == 0 ? 4 : count % (2 * narrow) == 0 ? 2 : 1;
   std::vector<int64_t> several = {0};  // none: one after the other
