@@ -26,8 +26,8 @@ SHAPES = {"image": (1, 64, 56, 56), "matrix": (8, 196, 256)}
 class Graph:
     """Nodes one after the other; constants by their values, weights by their shapes."""
 
-    def __init__(self):
-        self.nodes, self.constants, self.random = [], [], numpy.random.default_rng(0)
+    def __init__(self, opset=17):
+        self.nodes, self.constants, self.random, self.opset = [], [], numpy.random.default_rng(0), opset
 
     def constant(self, values, dtype=numpy.float32):
         name = f"c{len(self.constants)}"
@@ -53,6 +53,12 @@ class Graph:
 
     def reduced(self, op, x, axis):
         return self.node(op, x, axes=[axis], keepdims=1)
+
+    def split(self, x, axis, size):
+        """Two halves."""
+        node = helper.make_node("Split", [x, self.ints(size // 2, size - size // 2)], [f"v{len(self.nodes)}", f"w{len(self.nodes)}"], axis=axis)
+        self.nodes.append(node)
+        return list(node.output)
 
     def transposed(self, op, x, there, back):
         return self.node("Transpose", self.node(op, self.node("Transpose", x, perm=there)), perm=back)
@@ -156,17 +162,15 @@ def pairs():
                     yield f"{first or ''}>{second or ''}:{kind}", kind, FIRST[kind].get(first), SECOND[kind].get(second)
 
 
-def measured(kind, first, second, options, folder):
-    graph, value = Graph(), "x"
-    for part in filter(None, (first, second)):
-        value = part(graph, value)
+def measured(graph, shape, options, folder):
+    """The graph's last value as the output of a model with input x of the shape; a string: why there is no figure."""
     last = graph.nodes[-1]
     last.output[0] = "y"
     if last.op_type == "TopK":
         last.output.append("indices")
-    info = helper.make_tensor_value_info("x", TensorProto.FLOAT, SHAPES[kind])
+    info = helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)
     made = helper.make_graph(graph.nodes, "pair", [info], [helper.make_value_info("y", onnx.TypeProto())], graph.constants)
-    model = helper.make_model(made, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    model = helper.make_model(made, opset_imports=[helper.make_opsetid("", graph.opset)], ir_version=10)
     onnx.save(onnx.shape_inference.infer_shapes(model, strict_mode=True), folder / "pair.onnx")
     command = [options.bin / "isomer", "bench", folder / "pair.onnx", "--json", "-q", "--threads", str(options.threads), "--duration", str(options.duration), "--against", "onnxruntime"]
     if options.onnxruntime:
@@ -178,8 +182,8 @@ def measured(kind, first, second, options, folder):
     return {"ratio": result["against"]["onnxruntime"]["ratio"], "ms": result["min_ms"]}
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def options_of(description):
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--duration", type=float, default=0.12)
@@ -187,29 +191,55 @@ def main():
     parser.add_argument("--onnxruntime")
     parser.add_argument("--results", type=pathlib.Path)
     parser.add_argument("--bin", type=pathlib.Path, default=BIN)
-    options = parser.parse_args()
-    rows = {}
-    if options.results and options.results.exists():
-        rows = {row["pair"]: row for row in map(json.loads, options.results.read_text().splitlines())}
-    chosen = [pair for pair in pairs() if not options.names or any(name in pair[0] for name in options.names)]
+    return parser
+
+
+class Table:
+    """Ratios by name, those of the file of results among them."""
+
+    def __init__(self, options):
+        self.options, self.rows, self.asked = options, {}, []
+        if options.results and options.results.exists():
+            self.rows = {row["name"]: row for row in map(json.loads, options.results.read_text().splitlines())}
+
+    def measure(self, name, measurement):
+        self.asked.append(name)
+        if name in self.rows:
+            return
+        result = measurement()
+        if isinstance(result, str):
+            print(f"{name}: {result}", flush=True)
+            return
+        self.rows[name] = {"name": name, **result}
+        if self.options.results:
+            with self.options.results.open("a") as file:
+                print(json.dumps(self.rows[name]), file=file)
+
+    def print(self, what):
+        found = sorted((self.rows[name] for name in self.asked if name in self.rows), key=lambda row: row["ratio"])
+        for row in found:
+            if row["ratio"] < self.options.below:
+                print(f"{row['ratio']:.2f}  {row['ms']:.3f} ms  {row['name']}")
+        if found:
+            mean = math.exp(sum(math.log(row["ratio"]) for row in found) / len(found))
+            print(f"{len(found)} {what}, ONNX Runtime's time / ours: {mean:.3f} in the geometric mean")
+
+
+def pair(first, second):
+    graph, value = Graph(), "x"
+    for part in filter(None, (first, second)):
+        value = part(graph, value)
+    return graph
+
+
+def main():
+    options = options_of(__doc__).parse_args()
+    table = Table(options)
     with tempfile.TemporaryDirectory() as folder:
-        for name, kind, first, second in chosen:
-            if name in rows:
-                continue
-            result = measured(kind, first, second, options, pathlib.Path(folder))
-            if isinstance(result, str):
-                print(f"{name}: {result}", flush=True)
-                continue
-            rows[name] = {"pair": name, **result}
-            if options.results:
-                with options.results.open("a") as file:
-                    print(json.dumps(rows[name]), file=file)
-    found = sorted((rows[pair[0]] for pair in chosen if pair[0] in rows), key=lambda row: row["ratio"])
-    for row in found:
-        if row["ratio"] < options.below:
-            print(f"{row['ratio']:.2f}  {row['ms']:.3f} ms  {row['pair']}")
-    if found:
-        print(f"{len(found)} pairs, ONNX Runtime's time / ours: {math.exp(sum(math.log(row['ratio']) for row in found) / len(found)):.3f} in the geometric mean")
+        for name, kind, first, second in pairs():
+            if not options.names or any(part in name for part in options.names):
+                table.measure(name, lambda: measured(pair(first, second), SHAPES[kind], options, pathlib.Path(folder)))
+    table.print("pairs")
 
 
 if __name__ == "__main__":
