@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <bit>
 #include <numeric>
+#include <optional>
+
+#include "graph/te/simplify.h"
 
 namespace isomer::kernel {
 namespace {
@@ -21,12 +24,10 @@ constexpr int64_t kMostPeriods = 8;
 bool vectorize_periods(Builder& builder, LoopId loop, const std::string& name) {
   const View& view = builder.view;
   const Block map = view.block(name);
-  const auto axis = std::find_if(map.axes.begin(), map.axes.end(), [&](const Iterator& iterator) {
-    return iterator.binding == loop_variable(loop.variable);
-  });
-  if (axis == map.axes.end()) return false;
+  const auto axis = axis_along(map, loop);
+  if (!axis) return false;
   const int64_t count = view.extent(loop), width = view.lanes(map),
-                repeats = period(map, te::axis(static_cast<int>(axis - map.axes.begin())));
+                repeats = period(map, te::axis(static_cast<int>(*axis)));
   if (repeats < 2 || width < 4) return false;
   const int64_t vectors = std::lcm(repeats, width) / width;
   if (vectors > kMostPeriods || count < vectors * width || !builder.decide(name, "whole_periods", true)) return false;
@@ -42,19 +43,50 @@ bool vectorize_periods(Builder& builder, LoopId loop, const std::string& name) {
 
 }  // namespace
 
+std::optional<size_t> axis_along(const Block& block, LoopId loop) {
+  for (size_t axis = 0; axis < block.axes.size(); ++axis)
+    if (te::as_constant(te::simplify_index(block.axes[axis].binding - loop_variable(loop.variable)))) return axis;
+  return std::nullopt;
+}
+
 LoopIds in_memory_order(Builder& builder, const std::string& name) {
-  LoopIds loops = builder.view.loops(name);
-  const Strides out = write_strides(builder.kernel(), builder.view.block(name));
-  if (loops.size() != out.size() || std::any_of(out.begin(), out.end(), [](const auto& stride) { return !stride; }))
-    return loops;
-  std::vector<size_t> order(loops.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::sort(order.begin(), order.end(),
-            [&](size_t a, size_t b) { return std::pair(-*out[a], a) < std::pair(-*out[b], b); });
+  const LoopIds loops = builder.view.loops(name);
+  const Block& map = builder.view.block(name);
+  const Strides out = write_strides(builder.kernel(), map);
+  std::vector<std::pair<int64_t, LoopId>> order;
+  for (const LoopId loop : loops) {
+    const auto axis = axis_along(map, loop);
+    if (!axis || !out[*axis]) return loops;
+    order.emplace_back(*out[*axis], loop);
+  }
+  std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
   LoopIds sorted;
-  for (const size_t k : order) sorted.push_back(loops[k]);
-  if (sorted != loops && tried(builder.schedule.reorder(sorted))) loops = sorted;
-  return loops;
+  for (const auto& [stride, loop] : order) sorted.push_back(loop);
+  return sorted == loops || tried(builder.schedule.reorder(sorted)) ? sorted : loops;
+}
+
+void fuse_run(Builder& builder, const std::string& name, LoopIds& loops) {
+  const View& view = builder.view;
+  const Block map = view.block(name);
+  if (holds_select(map.bodies[0])) return;
+  std::vector<Strides> memory = {write_strides(view.kernel(), map)};
+  for (const LoadAccess& access : load_accesses(view.kernel(), map)) memory.push_back(access.axes);
+  size_t first = loops.size() - 1;
+  int64_t length = view.extent(loops[first]);
+  const auto inner = axis_along(map, loops[first]);
+  while (inner && first > 0) {
+    const auto outer = axis_along(map, loops[first - 1]);
+    const bool goes_on = outer && std::all_of(memory.begin(), memory.end(), [&](const Strides& strides) {
+                           return strides[*inner] && strides[*outer] == *strides[*inner] * length;
+                         });
+    if (!goes_on) break;
+    length *= view.extent(loops[--first]);
+  }
+  if (first + 1 == loops.size() || !builder.decide(name, "fuse_run", true)) return;
+  const auto run = builder.schedule.fuse({loops.begin() + static_cast<std::ptrdiff_t>(first), loops.end()});
+  if (!run.ok()) return;
+  loops.resize(first);
+  loops.push_back(*run);
 }
 
 void vectorize(Builder& builder, LoopId loop, const std::string& name) {

@@ -1,6 +1,7 @@
 // What modules do to loops, whatever the block is.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -8,8 +9,13 @@
 
 namespace isomer::kernel {
 
+/// The axis of the block that the loop moves, step by step, from wherever it begins; nothing where there is none.
+std::optional<size_t> axis_along(const Block& block, LoopId loop);
 /// Loops of a map in the order in which its output lies in memory, as far as that is known.
 LoopIds in_memory_order(Builder& builder, const std::string& name);
+/// The last of the loops that run through memory as one does, in what the map writes and in all that it reads, become
+/// one: elements of a part of a concatenation.
+void fuse_run(Builder& builder, const std::string& name, LoopIds& loops);
 /// Splits a loop of the block so that vectors of it are left: whole ones where a width divides it or there are many,
 /// with a last one apart.
 void vectorize(Builder& builder, LoopId loop, const std::string& name);

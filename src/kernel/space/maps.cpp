@@ -13,12 +13,14 @@ void schedule_map(Builder& builder, const std::string& name) {
   const auto work = points(view.block(name));
   if (!work || *work == 0) return;
   if (share_rows(builder, name, *work)) return;
+  if (pack_map(builder, name, *work)) return;
   LoopIds loops = in_memory_order(builder, name);
   // The copy of a single element, say.
   if (loops.empty()) return;
   if (partition_map(builder, name, loops, *work)) return;
   if (loops.size() > 1 && view.is_flat(view.block(name)) && builder.decide(name, "fuse", true))
     loops = {*builder.schedule.fuse(loops)};
+  fuse_run(builder, name, loops);
   if (transpose_map(builder, name, loops, *work)) return;
   block_transposition(builder, name, loops);
   vectorize(builder, loops.back(), name);

@@ -34,6 +34,9 @@ constexpr double kWorthNarrower = 1.2;
 /// Vectors side by side that lanes are shuffled out of, at most.
 constexpr int64_t kMostShuffled = 4;
 
+/// Cycles that it takes to pack an element of an operand that is no constant.
+constexpr double kCyclesOfPacking = 0.6;
+
 /// An index of an operand, from row to row and by step of the reduction, as far as steps differ: offset + stride * row.
 struct Steps {
   int64_t stride = 0;
@@ -109,6 +112,8 @@ class Tiler {
   /// Where the window lies in a padded copy: by step, as far as steps differ along the rows, the first and the last row
   /// that reach more than padding (first > last: none). Empty: no step is skipped.
   std::vector<std::pair<int64_t, int64_t>> rows_inside(const Tile& tile) const;
+  /// Of the time, where operands are packed first.
+  double share_beside_packing(const Tile& tile) const;
   int most_lanes() const { return view_.lanes(block_); }
   const Block& block() const { return block_; }
 
@@ -295,7 +300,19 @@ double Tiler::score(Tile tile) const {
   const auto tiles = static_cast<double>((there + tile.vectors - 1) / tile.vectors);
   const double whole = size % tile.lanes == 0 || view_.machine().vectors.masks ? 1 : 1 - 0.2 / tiles;
   const bool is_contiguous = reduction_.out[tile.vector_axis] == 1;
-  return best->second * filled * in_lanes * static_cast<double>(tile.lanes) * (is_contiguous ? 1.5 : 1) * whole;
+  return best->second * filled * in_lanes * static_cast<double>(tile.lanes) * (is_contiguous ? 1.5 : 1) * whole *
+         share_beside_packing(tile);
+}
+
+double Tiler::share_beside_packing(const Tile& tile) const {
+  double result = 1;
+  for (const LoadAccess& access : tile.accesses) {
+    const auto stride = access.axes[tile.vector_axis];
+    if (stride == 0 || stride == 1 || view_.is_constant(access.buffer)) continue;
+    const double cycles = static_cast<double>(view_.reuse(block_, access)) / static_cast<double>(2 * tile.lanes);
+    result *= cycles / (cycles + kCyclesOfPacking);
+  }
+  return result;
 }
 
 std::vector<int> Tiler::window(const Tile& tile) const {

@@ -17,10 +17,26 @@ constexpr int64_t kSharedSet = 4096;
 /// Of four bytes, in a line of cache.
 constexpr int64_t kLineElements = 16;
 
+/// An axis along which results lie side by side in blocks (of a packed operand).
+struct Blocks {
+  int axis = -1;  ///< -1: there is none
+  int64_t width = 0;
+};
+
+Blocks blocks_of(const Block& map) {
+  const auto& index = map.writes[0].index;
+  const auto* place = index.empty() ? nullptr : te::as<te::Binary>(index.back());
+  if (!place || place->op != te::BinaryOp::kFloorMod) return {};
+  const auto* axis = te::as<te::Var>(place->left);
+  const auto width = te::as_constant(place->right);
+  if (!axis || axis->kind != te::VarKind::kSpatial || !width) return {};
+  return {axis->index, *width};
+}
+
 /// The axis along which a source lies contiguous, where that is another one than the result's; -1: none.
 int transposed_axis(const View& view, const Block& map) {
   const Strides out = write_strides(view.kernel(), map);
-  const int innermost = view.contiguous_axis(map);
+  const int contiguous = view.contiguous_axis(map), innermost = contiguous < 0 ? blocks_of(map).axis : contiguous;
   int along = -1;
   for (const LoadAccess& access : load_accesses(view.kernel(), map))
     for (size_t k = 0; k < map.axes.size() && innermost >= 0 && access.axes[innermost] != 0; ++k)
@@ -34,7 +50,7 @@ std::optional<size_t> place_of_source(const View& view, const Block& map, const 
   const int along = loops.size() > 1 ? transposed_axis(view, map) : -1;
   if (along < 0) return std::nullopt;
   const auto at = std::find_if(loops.begin(), loops.end() - 1,
-                               [&](LoopId loop) { return map.axes[along].binding == loop_variable(loop.variable); });
+                               [&](LoopId loop) { return axis_along(map, loop) == static_cast<size_t>(along); });
   const auto place = static_cast<size_t>(at - loops.begin());
   return place + 1 < loops.size() ? std::optional(place) : std::nullopt;
 }
@@ -106,6 +122,46 @@ bool transpose_map(Builder& builder, const std::string& name, const LoopIds& all
   for (const std::string& tail : made_since(builder, before.blocks()))
     if (view.is_alone(tail)) schedule_map(builder, tail);
   return true;
+}
+
+bool pack_map(Builder& builder, const std::string& name, int64_t work) {
+  const View& view = builder.view;
+  Schedule& schedule = builder.schedule;
+  const Block map = view.block(name);
+  const auto [axis, width] = blocks_of(map);
+  LoopIds loops = view.loops(name);
+  if (axis < 0 || loops.size() != map.axes.size() || transposed_axis(view, map) < 0) return false;
+  const Schedule before = schedule;
+  const std::vector<std::string> blocks = schedule.blocks();
+  const LoopId along = loops[static_cast<size_t>(axis)];
+  const int64_t count = view.extent(along), whole = count / width * width;
+  loops.erase(loops.begin() + axis);
+  loops.insert(loops.begin(), along);
+  bool done = tried(schedule.reorder(loops));
+  if (done && whole > 0 && whole < count) done = schedule.partition(along, whole).ok();
+  std::vector<std::string> parts = made_since(builder, blocks);
+  parts.insert(parts.begin(), name);
+  for (const std::string& part : parts) {
+    if (!done) break;
+    LoopIds order = view.loops(part);
+    if (view.extent(order.front()) > width) {
+      const auto split = schedule.split(order.front(), Integers{-1, width});
+      if (!split.ok()) return false;
+      order[0] = (*split)[0];
+      order.push_back((*split)[1]);
+    } else {
+      std::rotate(order.begin(), order.begin() + 1, order.end());
+    }
+    done = tried(schedule.reorder(order));
+    if (!done || transpose_map(builder, part, order, work)) continue;
+    // Less than a block.
+    if (part == name)
+      done = false;
+    else
+      vectorize(builder, order.back(), part);
+  }
+  if (!done) schedule = before;
+  return done;
 }
 
 void block_transposition(Builder& builder, const std::string& name, LoopIds& loops) {
