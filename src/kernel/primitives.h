@@ -101,7 +101,8 @@ Result<void> transform_layout(Kernel& kernel, const std::string& buffer, const s
 /// The same for an input or output: whoever calls the kernel must lay it out so.
 Result<void> set_layout(Kernel& kernel, const std::string& buffer, const std::string& layout);
 /// The block computes whole tiles along an axis: where loops run beyond it the block reads elements at its end instead,
-/// and its buffer, which only this thread sees, has room for what nothing uses. No predicate over the axis is left.
+/// and its buffer, which it alone writes and is no input or output, has room for what nothing uses. No predicate over
+/// the axis is left.
 Result<void> pad(Kernel& kernel, const std::string& block, int64_t axis);
 /// An axis of a block, all dims of buffers that it runs over, and all iterators of other blocks that do, become two
 /// each: quotients and remainders by `factor`. The channels of groups are dims then: [1, 128, 56, 56] becomes

@@ -118,8 +118,11 @@ Result<void> pad(Kernel& kernel, const std::string& name, int64_t padded) {
   if (padded < 0 || padded >= static_cast<int64_t>(block.axes.size()))
     return invalid(name, "an axis below {} expected, {} found", block.axes.size(), padded);
   for (const Write& write : block.writes) {
-    if (kernel.buffers[write.buffer].scope == Scope::kArgument)
-      return invalid(name, "a buffer of the thread's own expected, '{}' is none", kernel.buffers[write.buffer].name);
+    const std::string& written = kernel.buffers[write.buffer].name;
+    if (is_argument(kernel, write.buffer))
+      return invalid(name, "a buffer between blocks expected, '{}' is an input or output", written);
+    if (writers(kernel, write.buffer).size() != 1)
+      return invalid(name, "the only writer of '{}' expected, there are others", written);
     if (write.index != te::axes(static_cast<int>(block.axes.size())))
       return invalid(name, "element axis(0), axis(1)… written expected");
   }

@@ -44,6 +44,22 @@ PackedLayout packed_layout(const LoadAccess& access, const Tile& tile) {
   return {fmt::format("{}", fmt::join(layout, ":")), fmt::format("{}", fmt::join(streams, ":"))};
 }
 
+/// A copy of the operand: as it is, or by the block's own iterators where the columns begin inside of a block.
+Result<std::string> copied(Builder& builder, const std::string& name, const LoadAccess& access, const Tile& tile) {
+  const std::string& source = builder.view.buffer(access.buffer).name;
+  const int64_t number = builder.view.ordinal(name, access);
+  if (packed_dim(access, tile.vector_axis)->offset % tile.width() == 0)
+    return builder.schedule.cache_read(name, source, number);
+  return builder.schedule.reindex(name, source, number);
+}
+
+/// What the block reads of the copy.
+LoadAccess read_of(const View& view, const std::string& name, const std::string& copier) {
+  const int copy = view.block(copier).writes[0].buffer;
+  const std::vector<LoadAccess> accesses = load_accesses(view.kernel(), view.block(name));
+  return *std::find_if(accesses.begin(), accesses.end(), [&](const LoadAccess& each) { return each.buffer == copy; });
+}
+
 }  // namespace
 
 bool pack(Builder& builder, const Tiled& reduction, Tile& tile) {
@@ -73,9 +89,10 @@ bool pack(Builder& builder, const Tiled& reduction, Tile& tile) {
     const bool is_read_once = view.reuse(block, access) <= tile.rows;
     const bool streams =
         tile.vectors > 1 && builder.decide(name, "streams_of_" + view.buffer(access.buffer).name, is_read_once);
-    const auto copier = builder.schedule.cache_read(name, view.buffer(access.buffer).name, view.ordinal(name, access));
-    const PackedLayout layout = packed_layout(access, tile);
-    if (!copier.ok() || !builder.schedule.transform_layout(*copier, layout.blocks).ok() ||
+    const auto copier = copied(builder, name, access, tile);
+    if (!copier.ok()) return false;
+    const PackedLayout layout = packed_layout(read_of(view, name, *copier), tile);
+    if (!builder.schedule.transform_layout(*copier, layout.blocks).ok() ||
         (streams && !builder.schedule.transform_layout(*copier, layout.streams).ok()))
       return false;
     if (!is_constant) schedule_map(builder, *copier);
