@@ -23,13 +23,28 @@ constexpr int kMuchToCompute = 4;
 /// Writing across the lines of memory, in passes over the result.
 constexpr int64_t kScatteringCost = 2;
 
-/// Windows that slide along a row-major image, in passes over the result.
-constexpr int64_t kSlidingCost = 16;
+// What reductions lose that run along row-major images instead of channels, in bytes that a relayout moves inside of a
+// core's own cache in the same time (measured with AVX-512).
+/// A byte for so many multiply-adds of a product with weights.
+constexpr int64_t kProductsOfByte = 25;
+/// Of windows that slide by elements: passes over the result for so many taps; by more: half passes for a tap.
+constexpr int64_t kTapsOfPass = 6, kHalfPassesOfTap = 5;
+/// Beyond that a relayout takes so many half passes.
+constexpr int64_t kOwnCache = 1 << 20, kHalfPassesBeyond = 5;
+/// Fewer channels leave lanes idle.
+constexpr int64_t kFewChannels = 8;
+/// Lanes find their elements in at most so many vectors side by side.
+constexpr int64_t kMostShuffled = 4;
 
 const Shape& shape_of(const Graph& graph, ValueId value) { return *graph.value(value).type.shape; }
 
 int64_t bytes_of(const Graph& graph, ValueId value) {
   return byte_size(graph.value(value).type.dtype, element_count(shape_of(graph, value)).value());
+}
+
+int64_t cost_of_relayout(const Graph& graph, ValueId value) {
+  const int64_t bytes = bytes_of(graph, value);
+  return bytes > kOwnCache ? bytes * kHalfPassesBeyond / 2 : bytes;
 }
 
 /// "0:2:3:1" for four dims; empty where that is no other order of the elements, or the value has no channels.
@@ -44,26 +59,90 @@ std::string channels_last(const Graph& graph, ValueId value) {
   return layout + ":1";
 }
 
-/// Whether a reduction's vectors should run along axis 1 of a result with axes behind it: constants move along it, and
-/// what is no constant either stays or moves along the axes behind it too.
-bool wants_channels_last(const Kernel& kernel, const std::set<int>& constants) {
-  bool wants = false;
-  kernel::for_each_block(kernel.body, [&](const kernel::Block& block, const auto& loops) {
-    const bool is_plain =
-        std::none_of(loops.begin(), loops.end(), [](const kernel::Loop* loop) { return loop->ordered; });
-    if (!is_plain || !block.is_reduction() || block.axes.size() < 3) return;
-    bool weighs = false, slides = false;
-    for (const kernel::LoadAccess& access : load_accesses(kernel, block)) {
-      const bool along_channels = access.axes[1] != 0;
-      bool along_image = false;
-      for (int axis = 2; axis < static_cast<int>(access.axes.size()); ++axis)
-        along_image |= kernel::regular_stride(kernel, block, access, axis).second != 0;
-      weighs |= along_channels && !along_image && constants.contains(access.buffer);
-      slides |= along_image;
+/// How a reduction moves along axis 1 and along those behind it.
+struct Sliding {
+  bool weighs = false;          ///< constants move along axis 1 alone
+  bool slides = false;          ///< what is no constant moves along the axes behind it
+  bool has_windows = false;     ///< steps of the reduction move it there, too
+  bool is_contiguous = true;    ///< by one element along the last axis
+  bool follows = true;          ///< from channel to channel, or it stays: what is no constant
+  bool stays = true;            ///< along axis 1
+  bool is_apart = false;        ///< from one channel to another farther on than vectors reach
+  int64_t taps = 1, steps = 1;  ///< of the reduction for a result, and in all
+};
+
+/// Nothing: no reduction with axes behind axis 1.
+std::optional<Sliding> sliding(const Kernel& kernel, const kernel::Block& block, const std::set<int>& constants) {
+  if (!block.is_reduction() || block.axes.size() < 3) return std::nullopt;
+  Sliding result;
+  for (const kernel::Iterator& r : block.reduce) result.taps *= te::as_constant(r.extent).value_or(1);
+  result.steps = kernel::points(block).value_or(0);
+  for (const kernel::LoadAccess& access : load_accesses(kernel, block)) {
+    bool along_image = false;
+    for (int axis = 2; axis < static_cast<int>(access.axes.size()); ++axis)
+      along_image |= kernel::regular_stride(kernel, block, access, axis).second != 0;
+    result.weighs |= access.axes[1] != 0 && !along_image && constants.contains(access.buffer);
+    if (!along_image) continue;
+    result.slides = true;
+    result.stays &= access.axes[1] == 0;
+    result.is_contiguous &= access.axes.back() == 0 || access.axes.back() == 1;
+    for (const kernel::Expr& index : te::as<te::Load>(access.load)->index) {
+      bool by_place = false, by_step = false;
+      te::for_each_node(index, [&](const kernel::Expr& e) {
+        const auto* variable = te::as<te::Var>(e);
+        if (!variable) return;
+        const bool is_step = variable->kind == te::VarKind::kReduce;
+        by_step |= is_step && te::as_constant(block.reduce[variable->index].extent) != 1;
+        by_place |= variable->kind == te::VarKind::kSpatial && variable->index >= 2;
+      });
+      result.has_windows |= by_place && by_step;
     }
-    wants |= weighs && slides;
+    int64_t channel = 1;
+    const Shape& shape = kernel.buffers[access.buffer].shape;
+    for (size_t k = 2; k < shape.size(); ++k) channel *= shape[k].constant().value_or(0);
+    result.follows &= access.axes[1] == 0 || access.axes[1] == channel;
+    result.is_apart |= access.axes[1] && std::abs(*access.axes[1]) > kMostShuffled * channel;
+  }
+  return result;
+}
+
+/// What windows that slide over so many bytes of results lose row-major; below 0: what they lose channels last.
+int64_t loss_of_windows(const Sliding& window, int64_t bytes, bool has_few_channels) {
+  if (window.is_contiguous) return (has_few_channels ? -1 : 1) * window.taps * bytes / kTapsOfPass;
+  return has_few_channels ? 0 : window.taps * bytes * kHalfPassesOfTap / 2;
+}
+
+/// What a task with such reductions loses row-major, in bytes moved; below 0: what it loses channels last. Nothing: no
+/// reduction says so.
+std::optional<int64_t> loss_of_row_major(const Kernel& kernel, const std::set<int>& constants, int64_t bytes,
+                                         bool has_few_channels) {
+  std::optional<int64_t> result;
+  kernel::for_each_block(kernel.body, [&](const kernel::Block& block, const auto& loops) {
+    if (std::any_of(loops.begin(), loops.end(), [](const kernel::Loop* loop) { return loop->ordered; })) return;
+    const auto found = sliding(kernel, block, constants);
+    if (!found || !found->weighs || !found->slides) return;
+    int64_t loss = kNever;
+    if (found->is_apart)
+      loss = -kNever;
+    else if (found->is_contiguous && !found->has_windows)
+      loss = has_few_channels ? 0 : found->steps / kProductsOfByte;
+    else if (found->is_contiguous && found->follows && !found->stays)
+      loss = loss_of_windows(*found, bytes, has_few_channels);
+    result = std::max(result.value_or(-kNever), loss);
   });
-  return wants;
+  return result;
+}
+
+/// The same of windows without weights (pools).
+int64_t loss_of_pools(const Kernel& kernel, int64_t bytes, bool has_few_channels) {
+  int64_t result = 0;
+  kernel::for_each_block(kernel.body, [&](const kernel::Block& block, const auto&) {
+    const auto found = sliding(kernel, block, {});
+    if (!found || !found->has_windows) return;
+    const int64_t loss = loss_of_windows(*found, bytes, has_few_channels);
+    if (std::abs(loss) > std::abs(result)) result = loss;
+  });
+  return result;
 }
 
 /// Whether everything stays at its place in the batch and in its channel (or one at a constant distance): then channels
@@ -87,24 +166,6 @@ bool keeps_channels(const Kernel& kernel) {
       });
   });
   return keeps;
-}
-
-/// Whether windows slide along axes behind the channels: vectors along channels need neither shuffles nor paddings'
-/// selects.
-bool slides_windows(const Kernel& kernel) {
-  bool slides = false;
-  kernel::for_each_block(kernel.body, [&](const kernel::Block& block, const auto&) {
-    if (!block.is_reduction() || block.axes.size() < 3) return;
-    for (const kernel::LoadAccess& access : load_accesses(kernel, block))
-      for (const kernel::Expr& index : te::as<te::Load>(access.load)->index) {
-        std::set<te::VarKind> kinds;
-        te::for_each_node(index, [&](const kernel::Expr& e) {
-          if (const auto* variable = te::as<te::Var>(e)) kinds.insert(variable->kind);
-        });
-        slides |= kinds.contains(te::VarKind::kSpatial) && kinds.contains(te::VarKind::kReduce);
-      }
-  });
-  return slides;
 }
 
 /// Whether maps compute much and bring it into a result in which neighbours are channels where they were neighbours;
@@ -202,11 +263,11 @@ class Assigner {
         if (!input.valid() || graph_.is_constant(input) || (takes_any_[t].contains(input) && !follows_[t]) ||
             channels_last(graph_, input).empty())
           continue;
-        edges.push_back({vertex_of(input), vertex, bytes_of(graph_, input)});
+        edges.push_back({vertex_of(input), vertex, cost_of_relayout(graph_, input)});
       }
       for (const ValueId output : task.outputs)
         if (!is_part_ && outputs.contains(output) && !channels_last(graph_, output).empty())
-          edges.push_back({vertex, 1, bytes_of(graph_, output)});
+          edges.push_back({vertex, 1, cost_of_relayout(graph_, output)});
     }
     const std::vector<bool> side = min_cut(tasks_.size() + input_vertices_.size() + 2, edges);
     last_.assign(side.begin() + 2, side.end());
@@ -235,12 +296,16 @@ class Assigner {
     std::set<int> constants;
     for (size_t k = 0; k < task.inputs.size(); ++k)
       if (kernel.inputs[k] >= 0 && graph_.is_constant(task.inputs[k])) constants.insert(kernel.inputs[k]);
-    if (wants_channels_last(kernel, constants)) {
+    const int64_t bytes = bytes_of(graph_, task.outputs[0]);
+    const Shape& result = shape_of(graph_, task.outputs[0]);
+    const bool has_few_channels = result.size() > 1 && result[1].constant() < kFewChannels;
+    const auto prefer = [&](int64_t loss) { edges.push_back({loss < 0 ? 1 : 0, vertex, std::abs(loss)}); };
+    if (const auto loss = loss_of_row_major(kernel, constants, bytes, has_few_channels)) {
       if (is_planned(task, vertex, edges)) return {};
       const std::set<int> padded = padded_buffers(kernel);
       for (size_t k = 0; k < task.inputs.size(); ++k)
         if (padded.contains(kernel.inputs[k])) takes_any_.back().insert(task.inputs[k]);
-      edges.push_back({0, vertex, kNever});
+      prefer(*loss);
     } else {
       const bool is_view = lowered->view_of >= 0;
       const auto have_channels = [&](const std::vector<ValueId>& values) {
@@ -258,8 +323,8 @@ class Assigner {
                                         : CutEdge{1, vertex, kNever});
         // What moves elements anyway finds them in any layout.
         if (moves) takes_any_.back().insert(task.inputs.begin(), task.inputs.end());
-      } else if (!is_planned(task, vertex, edges) && slides_windows(kernel)) {
-        edges.push_back({0, vertex, kSlidingCost * bytes_of(graph_, task.outputs[0])});
+      } else if (!is_planned(task, vertex, edges)) {
+        prefer(loss_of_pools(kernel, bytes, has_few_channels));
       }
     }
     return {};
