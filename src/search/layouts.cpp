@@ -31,8 +31,8 @@ constexpr int64_t kProductsOfByte = 25;
 constexpr int64_t kTapsOfPass = 6, kHalfPassesOfTap = 5;
 /// Beyond that a relayout takes so many half passes.
 constexpr int64_t kOwnCache = 1 << 20, kHalfPassesBeyond = 5;
-/// Fewer channels leave lanes idle.
-constexpr int64_t kFewChannels = 8;
+/// Fewer channels leave lanes idle; of so few of a dense window, or of a group, row-major rows are as good, or better.
+constexpr int64_t kFewChannels = 8, kVeryFewChannels = 4;
 /// Lanes find their elements in at most so many vectors side by side.
 constexpr int64_t kMostShuffled = 4;
 
@@ -67,9 +67,21 @@ struct Sliding {
   bool is_contiguous = true;    ///< by one element along the last axis
   bool follows = true;          ///< from channel to channel, or it stays: what is no constant
   bool stays = true;            ///< along axis 1
+  int64_t group = 0;            ///< neighbouring results of channels that read the same channels; 0: all do
   bool is_apart = false;        ///< from one channel to another farther on than vectors reach
   int64_t taps = 1, steps = 1;  ///< of the reduction for a result, and in all
 };
+
+/// Of channels of results that read the same: the divisor of axis 1 in an index; 1 where there is none.
+int64_t size_of_group(const kernel::LoadAccess& access) {
+  int64_t result = 1;
+  te::for_each_node(access.load, [&](const kernel::Expr& e) {
+    const auto* quotient = te::as<te::Binary>(e);
+    if (quotient && quotient->op == te::BinaryOp::kFloorDiv && quotient->left == te::axis(1))
+      result = te::as_constant(quotient->right).value_or(1);
+  });
+  return result;
+}
 
 /// Nothing: no reduction with axes behind axis 1.
 std::optional<Sliding> sliding(const Kernel& kernel, const kernel::Block& block, const std::set<int>& constants) {
@@ -100,6 +112,7 @@ std::optional<Sliding> sliding(const Kernel& kernel, const kernel::Block& block,
     int64_t channel = 1;
     const Shape& shape = kernel.buffers[access.buffer].shape;
     for (size_t k = 2; k < shape.size(); ++k) channel *= shape[k].constant().value_or(0);
+    if (access.axes[1] != 0) result.group = size_of_group(access);
     result.follows &= access.axes[1] == 0 || access.axes[1] == channel;
     result.is_apart |= access.axes[1] && std::abs(*access.axes[1]) > kMostShuffled * channel;
   }
@@ -107,7 +120,8 @@ std::optional<Sliding> sliding(const Kernel& kernel, const kernel::Block& block,
 }
 
 /// What windows that slide over so many bytes of results lose row-major; below 0: what they lose channels last.
-int64_t loss_of_windows(const Sliding& window, int64_t bytes, bool has_few_channels) {
+int64_t loss_of_windows(const Sliding& window, int64_t bytes, int64_t channels) {
+  const bool has_few_channels = channels < kFewChannels;
   if (window.is_contiguous) return (has_few_channels ? -1 : 1) * window.taps * bytes / kTapsOfPass;
   return has_few_channels ? 0 : window.taps * bytes * kHalfPassesOfTap / 2;
 }
@@ -115,7 +129,7 @@ int64_t loss_of_windows(const Sliding& window, int64_t bytes, bool has_few_chann
 /// What a task with such reductions loses row-major, in bytes moved; below 0: what it loses channels last. Nothing: no
 /// reduction says so.
 std::optional<int64_t> loss_of_row_major(const Kernel& kernel, const std::set<int>& constants, int64_t bytes,
-                                         bool has_few_channels) {
+                                         int64_t channels) {
   std::optional<int64_t> result;
   kernel::for_each_block(kernel.body, [&](const kernel::Block& block, const auto& loops) {
     if (std::any_of(loops.begin(), loops.end(), [](const kernel::Loop* loop) { return loop->ordered; })) return;
@@ -124,22 +138,28 @@ std::optional<int64_t> loss_of_row_major(const Kernel& kernel, const std::set<in
     int64_t loss = kNever;
     if (found->is_apart)
       loss = -kNever;
-    else if (found->is_contiguous && !found->has_windows)
-      loss = has_few_channels ? 0 : found->steps / kProductsOfByte;
-    else if (found->is_contiguous && found->follows && !found->stays)
-      loss = loss_of_windows(*found, bytes, has_few_channels);
+    else if (!found->is_contiguous)
+      loss = kNever;
+    else if (!found->has_windows)
+      loss = channels < kFewChannels ? 0 : found->steps / kProductsOfByte;
+    else if (found->stays)
+      loss = channels <= kVeryFewChannels ? 0 : kNever;
+    else if (found->follows)
+      loss = loss_of_windows(*found, bytes, channels);
+    else if (found->group < kVeryFewChannels)
+      loss = -found->steps;
     result = std::max(result.value_or(-kNever), loss);
   });
   return result;
 }
 
 /// The same of windows without weights (pools).
-int64_t loss_of_pools(const Kernel& kernel, int64_t bytes, bool has_few_channels) {
+int64_t loss_of_pools(const Kernel& kernel, int64_t bytes, int64_t channels) {
   int64_t result = 0;
   kernel::for_each_block(kernel.body, [&](const kernel::Block& block, const auto&) {
     const auto found = sliding(kernel, block, {});
     if (!found || !found->has_windows) return;
-    const int64_t loss = loss_of_windows(*found, bytes, has_few_channels);
+    const int64_t loss = loss_of_windows(*found, bytes, channels);
     if (std::abs(loss) > std::abs(result)) result = loss;
   });
   return result;
@@ -204,8 +224,11 @@ bool only_maps(const Kernel& kernel) {
   return maps;
 }
 
-/// Buffers that a reduction reads under a padding's select, the same elements for all channels of the result: it makes
-/// a copy of them, which has any layout.
+/// Results that an element takes part in, on average, from which on the order of what is read does not matter.
+constexpr int64_t kManyResults = 16;
+
+/// Buffers that a reduction reads under a padding's select, the same elements for all channels of the result, and each
+/// often: it makes a copy of them where that pays, of any layout.
 std::set<int> padded_buffers(const Kernel& kernel) {
   std::set<int> padded;
   kernel::for_each_block(kernel.body, [&](const kernel::Block& block, const auto&) {
@@ -214,6 +237,8 @@ std::set<int> padded_buffers(const Kernel& kernel) {
         const auto* select = te::as<te::Select>(e);
         const auto* load = select && block.is_reduction() ? te::as<te::Load>(select->then) : nullptr;
         if (!load) return;
+        const int64_t elements = element_count(kernel.buffers[load->buffer.index].shape).constant().value_or(0);
+        if (kernel::points(block).value_or(0) < kManyResults * elements) return;
         const auto is_channel = [](const kernel::Expr& part) { return part == te::axis(1); };
         const bool by_channel = std::any_of(load->index.begin(), load->index.end(),
                                             [&](const kernel::Expr& index) { return te::any_node(index, is_channel); });
@@ -298,9 +323,9 @@ class Assigner {
       if (kernel.inputs[k] >= 0 && graph_.is_constant(task.inputs[k])) constants.insert(kernel.inputs[k]);
     const int64_t bytes = bytes_of(graph_, task.outputs[0]);
     const Shape& result = shape_of(graph_, task.outputs[0]);
-    const bool has_few_channels = result.size() > 1 && result[1].constant() < kFewChannels;
+    const int64_t channels = result.size() > 1 ? result[1].constant().value_or(1) : 1;
     const auto prefer = [&](int64_t loss) { edges.push_back({loss < 0 ? 1 : 0, vertex, std::abs(loss)}); };
-    if (const auto loss = loss_of_row_major(kernel, constants, bytes, has_few_channels)) {
+    if (const auto loss = loss_of_row_major(kernel, constants, bytes, channels)) {
       if (is_planned(task, vertex, edges)) return {};
       const std::set<int> padded = padded_buffers(kernel);
       for (size_t k = 0; k < task.inputs.size(); ++k)
@@ -324,7 +349,7 @@ class Assigner {
         // What moves elements anyway finds them in any layout.
         if (moves) takes_any_.back().insert(task.inputs.begin(), task.inputs.end());
       } else if (!is_planned(task, vertex, edges)) {
-        prefer(loss_of_pools(kernel, bytes, has_few_channels));
+        prefer(loss_of_pools(kernel, bytes, channels));
       }
     }
     return {};

@@ -128,12 +128,22 @@ class TileLayout {
     int64_t steps = view_.extent(window_.back());
     size_t first = window_.size() - 1;
     while (first > 0 && steps < kFewSteps && next(first - 1, steps)) steps *= view_.extent(window_[--first]);
-    if (first + 1 == window_.size() || !builder_.decide(name_, "join_steps", true)) return;
+    if (first + 1 == window_.size() || !builder_.decide(name_, "join_steps", !pads_lanes())) return;
     if (!schedule_.reorder(window_).ok()) return;
     const auto joined = schedule_.fuse({window_.begin() + static_cast<std::ptrdiff_t>(first), window_.end()});
     if (!joined.ok()) return;
     window_.resize(first);
     window_.push_back(*joined);
+  }
+
+  /// Whether a padding decides which lanes take part in a step: what it says is worked out once, by steps of a row of
+  /// the window that are written out.
+  bool pads_lanes() const {
+    const Expr along = te::axis(tile_.vector_axis);
+    return te::any_node(reduction_.bodies[0], [&](const Expr& e) {
+      const auto* select = te::as<te::Select>(e);
+      return select && te::any_node(select->condition, [&](const Expr& part) { return part == along; });
+    });
   }
 
   /// Blocks of the reduction, of the rows; what lies inside of what.
