@@ -137,9 +137,13 @@ bool View::moves_reduction(const Block& map) const {
 bool View::is_flat(const Block& block) const {
   const Strides out = write_strides(kernel(), block);
   for (const LoadAccess& access : load_accesses(kernel(), block)) {
-    const bool fixed =
-        std::all_of(access.axes.begin(), access.axes.end(), [](const auto& stride) { return stride == 0; });
-    if (!fixed && access.axes != out) return false;
+    bool is_fixed = true, is_same = true;
+    for (size_t k = 0; k < out.size(); ++k) {
+      if (te::as_constant(block.axes[k].extent) == 1) continue;
+      is_fixed &= access.axes[k] == 0;
+      is_same &= access.axes[k] == out[k];
+    }
+    if (!is_fixed && !is_same) return false;
   }
   return !chooses_by_place(block);
 }

@@ -57,7 +57,7 @@ LoopIds in_memory_order(Builder& builder, const std::string& name) {
   for (const LoopId loop : loops) {
     const auto axis = axis_along(map, loop);
     if (!axis || !out[*axis]) return loops;
-    order.emplace_back(*out[*axis], loop);
+    order.emplace_back(builder.view.extent(loop) == 1 ? INT64_MAX : *out[*axis], loop);
   }
   std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
   LoopIds sorted;
