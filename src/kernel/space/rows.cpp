@@ -132,8 +132,8 @@ bool interleave_reduction(Builder& builder, const std::string& name) {
   return true;
 }
 
-/// Lanes over results that lie side by side, each of which reads its own elements or the same ones; or, where a sum is
-/// too short for lanes of its own, whatever they read (bilinear resizing).
+/// Lanes over results that lie side by side, each of which reads its own elements or the same ones, or elements some
+/// distance apart; or, where a sum is too short for lanes of its own, whatever they read (bilinear resizing).
 bool vectorize_results(Builder& builder, const std::string& name) {
   const View& view = builder.view;
   Schedule& schedule = builder.schedule;
@@ -149,7 +149,10 @@ bool vectorize_results(Builder& builder, const std::string& name) {
   for (size_t axis = 0; axis < out.size(); ++axis) {
     const bool is_regular = std::all_of(accesses.begin(), accesses.end(),
                                         [&](const LoadAccess& a) { return a.axes[axis] == 0 || a.axes[axis] == 1; });
-    if (out[axis] != 1 || !(is_regular || is_short) || view.extent(loops[axis]) < 2) continue;
+    const bool is_strided = view.extent(loops[axis]) >= view.lanes(reduction) &&
+                            std::all_of(accesses.begin(), accesses.end(),
+                                        [&](const LoadAccess& a) { return a.axes[axis].has_value(); });
+    if (out[axis] != 1 || !(is_regular || is_short || is_strided) || view.extent(loops[axis]) < 2) continue;
     if (!builder.decide(name, "lanes_of_results", true)) return false;
     const int64_t width = view.lanes(reduction);
     const auto parts = schedule.split(loops[axis], Integers{-1, width});
@@ -162,7 +165,9 @@ bool vectorize_results(Builder& builder, const std::string& name) {
       (void)tried(schedule.vectorize(view.loops(*initial).back()));
     if (!tried(schedule.vectorize((*parts)[1]))) return false;
     if (is_regular) return true;
-    for (const LoopId loop : summed) (void)tried(schedule.unroll(loop));
+    int64_t unrolled = 1;
+    for (auto loop = summed.rbegin(); loop != summed.rend(); ++loop)
+      if ((unrolled *= view.extent(*loop)) <= view.lanes(reduction)) (void)tried(schedule.unroll(*loop));
     if (view.extent((*parts)[0]) > 1) (void)tried(schedule.peel((*parts)[0], "last"));
     return true;
   }

@@ -69,7 +69,8 @@ bool transpose_map(Builder& builder, const std::string& name, const LoopIds& all
   const View& view = builder.view;
   const Block map = view.block(name);
   const auto place = place_of_source(view, map, all);
-  const int64_t width = view.lanes(map);
+  int64_t width = view.lanes(map);
+  while (place && width > 4 && std::min(view.extent(all[*place]), view.extent(all.back())) < width) width /= 2;
   if (!place || map.predicate || holds_select(map.bodies[0]) || width < 4 || width > 16 ||
       view.extent(all[*place]) < width || view.extent(all.back()) < width ||
       !builder.decide(name, "transpose_in_registers", true))
