@@ -19,6 +19,8 @@ constexpr int64_t kFewElements = 8;
 constexpr int64_t kMostVectors = 4;
 /// Vectors of a map that reads by quotients and remainders, written out.
 constexpr int64_t kMostPeriods = 8;
+/// Vectors of a row that reads at no constant distance, written out.
+constexpr int64_t kMostIrregular = 64;
 
 /// Whole periods of what the map reads are written out, so that which lanes of which vectors they are is known.
 bool vectorize_periods(Builder& builder, LoopId loop, const std::string& name) {
@@ -39,6 +41,14 @@ bool vectorize_periods(Builder& builder, LoopId loop, const std::string& name) {
     return false;
   }
   return true;
+}
+
+/// Whether a map reads along the loop at no constant distance (nearest elements of another size).
+bool reads_irregularly(const View& view, const Block& map, LoopId loop) {
+  const auto axis = axis_along(map, loop);
+  const std::vector<LoadAccess> accesses = load_accesses(view.kernel(), map);
+  return axis && !map.is_reduction() &&
+         std::any_of(accesses.begin(), accesses.end(), [&](const LoadAccess& access) { return !access.axes[*axis]; });
 }
 
 }  // namespace
@@ -94,6 +104,7 @@ void vectorize(Builder& builder, LoopId loop, const std::string& name) {
   const Block map = view.block(name);
   const int64_t count = view.extent(loop), widest = view.lanes(map);
   if (count < 2 || vectorize_periods(builder, loop, name)) return;
+  const bool is_irregular = reads_irregularly(view, map, loop);
   int64_t width = widest;
   // With masks the last part of a vector costs no more than a whole one.
   while (count < 8 * widest && width > 4 && count % width != 0 && !builder.machine().vectors.masks) width /= 2;
@@ -116,6 +127,10 @@ void vectorize(Builder& builder, LoopId loop, const std::string& name) {
   if (!map.is_reduction() && builder.decide(name, "stream", is_large))
     (void)tried(builder.schedule.annotate((*parts)[1], kStream, 1));
   if (count % width != 0 && builder.decide(name, "peel", true)) (void)tried(builder.schedule.peel((*parts)[0], "last"));
+  // Which elements the lanes of each vector read is known then.
+  if (is_irregular && view.has_loop((*parts)[0]) && view.extent((*parts)[0]) <= kMostIrregular &&
+      builder.decide(name, "row_written_out", true))
+    (void)tried(builder.schedule.unroll((*parts)[0]));
 }
 
 void parallelize(Builder& builder, const std::string& name, const LoopIds& outer, int64_t work) {

@@ -12,6 +12,8 @@ namespace {
 /// with the square of their number.
 constexpr int64_t kLongSum = 512;
 
+/// Vectors of a row beside which its end, which fills several less well than one, does not count.
+constexpr int64_t kLongRow = 16;
 /// The fewest lanes that partial results of a short row are held in.
 constexpr int64_t kFewestLanes = 4;
 
@@ -198,7 +200,8 @@ void vectorize_reduction(Builder& builder, const std::string& name) {
   // Short rows have a part of a vector.
   while (narrow > kFewestLanes && count < 2 * narrow) narrow /= 2;
   if (count < 2 * narrow) return;
-  const int64_t preferred = count % (4 * narrow) == 0 ? 4 : count % (2 * narrow) == 0 ? 2 : 1;
+  const bool is_long = count >= kLongRow * narrow && builder.machine().vectors.masks;
+  const int64_t preferred = is_long || count % (4 * narrow) == 0 ? 4 : count % (2 * narrow) == 0 ? 2 : 1;
   std::vector<int64_t> several = {0};  // none: one after the other
   for (int64_t vectors = 1; vectors <= 8 && vectors * narrow <= count; vectors *= 2) several.push_back(vectors);
   const int64_t vectors = builder.decide(name, "partial_vectors", std::move(several), preferred);

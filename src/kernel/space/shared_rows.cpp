@@ -11,8 +11,8 @@ namespace {
 constexpr int64_t kRowElements = 65'536;
 /// Rows that take turns: while one waits for what its lanes sum up to, the next goes on.
 constexpr int64_t kTurns = 4;
-/// Elements of a row from which on the waiting does not count.
-constexpr int64_t kLongRow = 2048;
+/// Elements of them, at most: the waiting does not count beside long rows.
+constexpr int64_t kElementsInTurns = 2048;
 
 /// How many leading axes of a map index all that it reads of reductions: what it reads of them is the work of one
 /// row. 0: it reads none, or has no rows.
@@ -54,8 +54,10 @@ LoopId grouped(Builder& builder, const std::string& name, LoopId row, int64_t wo
   std::vector<int64_t> sizes;
   for (int64_t size = 1; size <= 2 * kTurns; ++size)
     if (count % size == 0) sizes.push_back(size);
+  const int64_t most = std::min(kTurns, kElementsInTurns / std::max<int64_t>(work / std::max<int64_t>(count, 1), 1));
   int64_t preferred = 1;
-  if (work / std::max<int64_t>(count, 1) <= kLongRow) preferred = count % kTurns == 0 ? kTurns : sizes.back();
+  while (2 * preferred <= most && count % (2 * preferred) == 0) preferred *= 2;
+  if (preferred == 1 && most == kTurns) preferred = sizes.back();
   const int64_t size = builder.decide(name, "rows_in_turns", sizes, preferred);
   if (size == 1) return row;
   return (*builder.schedule.split(row, Integers{-1, size}))[0];
