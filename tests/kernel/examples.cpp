@@ -71,6 +71,12 @@ const std::vector<Example>& examples() {
        "  step map [2, 32] { max(min(inner2[i0, i1]:float32, 4), -4) }\n  next 3\n}\n"
        "s1 = map [2, 3, 32] { s0[i1, i0, i2]:float32*2 }\noutput s1\n",
        {{3, 2, 32}, {2, 32}, {64, 32}}},
+      {"recurrence_of_odd_parts",
+       "s0 = scan 3 {\n  state [2, 20] = in1[i0, i1]:float32\n  step reduce [2, 20] over [20] with sum:float32 { "
+       "state0[i0, r0]:float32*in2[i1 + 20, r0]:float32 }\n"
+       "  step map [2, 20] { max(min(inner0[i0, i1]:float32 + in0[t0, i0, i1]:float32, 4), -4) }\n  next 1\n}\n"
+       "s1 = map [2, 3, 20] { s0[i1, i0, i2]:float32*2 }\noutput s1\n",
+       {{3, 2, 20}, {2, 20}, {40, 20}}},
       {"joined",
        "s0 = map [6, 40] { max(select(i1 < 9, in0[i0, i1]:float32, select(i1 < 32, in1[i0, i1 - 9]:float32, in2[i0, i1 "
        "- 32]:float32))*2, 0) }\n"

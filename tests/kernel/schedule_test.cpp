@@ -168,6 +168,107 @@ TEST(DefaultSchedule, OperandsOfProductsMayBeMade) {
       }
 }
 
+/// The blocks that compute many elements, but fewer than `least` side by side.
+std::vector<std::string> narrow_blocks(const Kernel& kernel, int64_t least) {
+  std::vector<std::string> found;
+  for_each_block(kernel.body, [&](const Block& block, const std::vector<const Loop*>& loops) {
+    int64_t iterations = 1, lanes = 1;
+    for (const Loop* loop : loops) {
+      const int64_t extent = te::as_constant(loop->extent).value_or(1);
+      iterations *= extent;
+      if (loop->kind == LoopKind::kVectorized) lanes *= extent;
+    }
+    if (iterations >= 4096 && lanes < least) found.push_back(block.name);
+  });
+  return found;
+}
+
+/// What once ran one element at a time, or by parts of vectors, for its shape: short rows, dims of one element behind,
+/// parts of a concatenation along an inner axis.
+TEST(DefaultSchedule, OddShapesHaveLanes) {
+  const std::vector<Example> cases = {
+      {"short_rows", "s0 = reduce [512] over [21] with max:float32 { in0[i0, r0]:float32 }\noutput s0\n", {{512, 21}}},
+      {"last_of_one", "s0 = map [4096, 1] { abs(in0[i0, 0]:float32) }\noutput s0\n", {{4096, 1}}},
+      {"inner_parts",
+       "s0 = map [512, 24, 2] { select(i1 < 12, in0[i0, i1, i2]:float32, in1[i0, i1 - 12, i2]:float32) }\noutput s0\n",
+       {{512, 12, 2}, {512, 12, 2}}},
+      {"short_transposition", "s0 = map [64, 12, 32] { in0[i0, i2, i1]:float32 }\noutput s0\n", {{64, 32, 12}}}};
+  for (const Example& example : cases)
+    for (const VectorUnit& vectors : {kAvx2, kAvx512}) {
+      SCOPED_TRACE(fmt::format("{}, {} bits", example.name, vectors.bits));
+      const Kernel kernel = lowered(example);
+      const Schedule schedule = default_schedule(Schedule(kernel), {.vectors = vectors, .threads = 1});
+      EXPECT_THAT(narrow_blocks(schedule.kernel(), 4), testing::IsEmpty()) << print(schedule.kernel());
+      expect_replays(schedule, kernel);
+      expect_same_meaning(example, schedule, kernel);
+    }
+}
+
+/// Where neither rows nor results of lanes lie side by side, lanes are results: no step works out its place in the sum
+/// by quotients. What nearest elements of another size are is known for each vector of a row.
+TEST(DefaultSchedule, PlacesAreNotWorkedOutLaneByLane) {
+  const Example sums = {"apart",
+                        "s0 = reduce [8, 96] over [5, 7] with sum:float32 { in0[i0, r0, i1, r1]:float32 }\noutput s0\n",
+                        {{8, 5, 96, 7}}},
+                nearest = {"nearest",
+                           "s0 = map [128, 100] { in0[i0, (23*i1 + 23) floordiv 99]:float32 }\noutput s0\n",
+                           {{128, 24}}};
+  for (const Example& example : {sums, nearest}) {
+    const Kernel kernel = lowered(example);
+    const Schedule schedule = default_schedule(Schedule(kernel), {.vectors = kAvx512, .threads = 1});
+    const std::string trace = print(schedule.trace());
+    EXPECT_THAT(trace, Not(HasSubstr("interleaved := 1"))) << print(schedule.kernel());
+    EXPECT_THAT(trace, HasSubstr("unroll(")) << print(schedule.kernel());
+    expect_replays(schedule, kernel);
+    expect_same_meaning(example, schedule, kernel);
+  }
+}
+
+/// Gates whose number is none of lanes: their sums lie in whole vectors, of weights that are packed from where the gate
+/// begins.
+TEST(DefaultSchedule, GatesOfOddWidthsAreTiles) {
+  const auto all = examples();
+  const Example& recurrence =
+      *std::find_if(all.begin(), all.end(), [](const Example& e) { return e.name == "recurrence_of_odd_parts"; });
+  const Kernel kernel = lowered(recurrence, {2});
+  const Schedule schedule = default_schedule(Schedule(kernel), {.vectors = kAvx512, .threads = 1});
+  int sums = 0;
+  for_each_block(schedule.kernel().body, [&](const Block& block, const std::vector<const Loop*>& loops) {
+    if (!block.is_reduction()) return;
+    sums += 1;
+    EXPECT_FALSE(block.predicate) << print(schedule.kernel());
+    EXPECT_EQ(loops.back()->kind, LoopKind::kVectorized) << print(schedule.kernel());
+  });
+  EXPECT_GT(sums, 0);
+}
+
+/// An operand that lies the other way (Q K^T) is packed by transpositions in registers: a copy that scatters its
+/// elements takes as long as the product.
+TEST(DefaultSchedule, PackedCopiesAreTransposedInRegisters) {
+  for (const int64_t columns : {128, 49}) {
+    const Example product = {
+        "scores",
+        fmt::format("s0 = reduce [4, {0}, {0}] over [32] with sum:float32 {{ in0[i0, i1, r0]:float32*in1[i0, i2, "
+                    "r0]:float32 }}\noutput s0\n",
+                    columns),
+        {{4, columns, 32}, {4, columns, 32}}};
+    const Kernel kernel = lowered(product);
+    const Schedule schedule = default_schedule(Schedule(kernel), {.vectors = kAvx512, .threads = 1});
+    int packed = 0;
+    for_each_block(schedule.kernel().body, [&](const Block& block, const std::vector<const Loop*>& loops) {
+      if (block.is_reduction() || !block.name.starts_with("in")) return;
+      packed += 1;
+      EXPECT_EQ(std::count_if(loops.begin(), loops.end(),
+                              [](const Loop* loop) { return loop->kind == LoopKind::kVectorized; }),
+                2)
+          << block.name << print(schedule.kernel());
+    });
+    EXPECT_GT(packed, 0) << print(schedule.kernel());
+    expect_replays(schedule, kernel);
+    expect_same_meaning(product, schedule, kernel);
+  }
+}
+
 TEST(DefaultSchedule, NothingIsSummedUpApart) {
   Random random(7);
   std::vector<Example> all = examples();

@@ -1,5 +1,6 @@
 #include "search/layouts.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "search/compiled.h"
@@ -42,8 +43,8 @@ graph chain(x: float32[1,8,10,10]) -> (y: float32[1,8,5,5]) {
 
 TEST(Layouts, ATransposeReadsWhatTheConvolutionLeft) {
   EXPECT_EQ(laid_out(R"(opset 17
-graph last(x: float32[1,8,10,10]) -> (y: float32[1,10,10,8]) {
-  w: float32[8,8,1,1] = random 1
+graph last(x: float32[1,8,12,12]) -> (y: float32[1,10,10,8]) {
+  w: float32[8,8,3,3] = random 1
   a = Conv(x, w)
   y = Transpose(a) {perm = [0,2,3,1]}
 }
@@ -53,8 +54,8 @@ graph last(x: float32[1,8,10,10]) -> (y: float32[1,10,10,8]) {
 
 TEST(Layouts, GlobalPoolingReadsWhatTheConvolutionLeft) {
   EXPECT_EQ(laid_out(R"(opset 17
-graph squeeze(x: float32[1,8,10,10]) -> (y: float32[1,8,10,10]) {
-  w: float32[8,8,1,1] = random 1
+graph squeeze(x: float32[1,8,12,12]) -> (y: float32[1,8,10,10]) {
+  w: float32[8,8,3,3] = random 1
   v: float32[8,8,1,1] = random 2
   a = Conv(x, w)
   b = GlobalAveragePool(a)
@@ -68,9 +69,9 @@ graph squeeze(x: float32[1,8,10,10]) -> (y: float32[1,8,10,10]) {
 
 TEST(Layouts, ShuffledChannelsLieAsTheConvolutionsTakeThem) {
   EXPECT_EQ(laid_out(R"(opset 17
-graph shuffle(x: float32[1,8,10,10]) -> (y: float32[1,8,10,10]) {
-  v: float32[8,8,1,1] = random 1
-  w: float32[8,8,1,1] = random 2
+graph shuffle(x: float32[1,8,12,12]) -> (y: float32[1,8,8,8]) {
+  v: float32[8,8,3,3] = random 1
+  w: float32[8,8,3,3] = random 2
   apart: int64[5] = {1, 2, 4, 10, 10}
   again: int64[4] = {1, 8, 10, 10}
   a = Conv(x, v)
@@ -93,6 +94,34 @@ graph there_and_back(x: float32[2,20,32]) -> (y: float32[2,20,32]) {
 }
 )"),
             (Lines{"Transpose+Tanh+Transpose"}));
+}
+
+/// A convolution alone, of so many channels to so many filters of a size, between row-major values.
+Lines alone(int channels, int filters, int groups, int kernel, int stride = 1) {
+  return laid_out(fmt::format(R"(opset 17
+graph alone(x: float32[1,{0},48,48]) -> (y: float32[1,{1},{5},{5}]) {{
+  w: float32[{1},{2},{3},{3}] = random 1
+  y = Conv(x, w) {{group = {6}, strides = [{4},{4}]}}
+}}
+)",
+                              channels, filters, channels / groups, kernel, stride, (48 - kernel) / stride + 1,
+                              groups));
+}
+
+TEST(Layouts, WhatRowsOfPixelsComputeAsWellStaysRowMajor) {
+  const Lines row_major = {"Conv"}, last = {"Relayout ->0:2:3:1", "Conv 0:2:3:1->0:2:3:1", "Relayout 0:2:3:1->"};
+  EXPECT_EQ(alone(128, 64, 1, 1), row_major) << "a product";
+  EXPECT_EQ(alone(32, 64, 1, 3), last) << "windows of all channels";
+  EXPECT_EQ(alone(32, 3, 1, 3), row_major) << "few filters";
+  EXPECT_EQ(alone(64, 64, 64, 3), row_major) << "depthwise, by rows of 46 pixels";
+  EXPECT_EQ(alone(64, 64, 64, 3, 2), last) << "depthwise, every other pixel";
+  EXPECT_EQ(alone(128, 128, 32, 3), last) << "groups of four";
+  EXPECT_EQ(alone(100, 4, 4, 3), row_major) << "one result of 25 channels";
+  EXPECT_EQ(alone(64, 32, 16, 3), row_major) << "groups of two";
+}
+
+TEST(Layouts, AFilterOfEveryOtherPixelReadsChannelsLast) {
+  EXPECT_EQ(alone(32, 1, 1, 3, 2), (Lines{"Relayout ->0:2:3:1", "Conv 0:2:3:1->"}));
 }
 
 TEST(Layouts, WithoutConvolutionsNothingChanges) {
