@@ -321,8 +321,9 @@ class Assigner {
     std::set<int> constants;
     for (size_t k = 0; k < task.inputs.size(); ++k)
       if (kernel.inputs[k] >= 0 && graph_.is_constant(task.inputs[k])) constants.insert(kernel.inputs[k]);
-    const int64_t bytes = bytes_of(graph_, task.outputs[0]);
+    // What data decide the size of has no layouts.
     const Shape& result = shape_of(graph_, task.outputs[0]);
+    const int64_t bytes = isomer::constants(result) ? bytes_of(graph_, task.outputs[0]) : 0;
     const int64_t channels = result.size() > 1 ? result[1].constant().value_or(1) : 1;
     const auto prefer = [&](int64_t loss) { edges.push_back({loss < 0 ? 1 : 0, vertex, std::abs(loss)}); };
     if (const auto loss = loss_of_row_major(kernel, constants, bytes, channels)) {

@@ -105,11 +105,11 @@ TEST(Winograd, TransformsStayInRegisters) {
 TEST(Winograd, StandsBetweenConvolutionsWithoutChangesOfLayout) {
   const auto result = compiled(parsed(R"(opset 17
 opset "isomer" 1
-graph g(x: float32[1,16,12,12]) -> (y: float32[1,16,12,12]) {
-  p: float32[16,16,1,1] = random 1
+graph g(x: float32[1,16,14,14]) -> (y: float32[1,16,10,10]) {
+  p: float32[16,16,3,3] = random 1
   u: float32[36,16,16] = random 2
   v: float32[36,16,16] = random 3
-  q: float32[16,16,1,1] = random 4
+  q: float32[16,16,3,3] = random 4
   a = Conv(x, p)
   b = isomer::WinogradInput(a) {pads = [1,1,1,1], taps = [3,3], tile = [4,4]}
   c = MatMul(b, u)

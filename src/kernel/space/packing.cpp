@@ -90,6 +90,10 @@ bool pack(Builder& builder, const Tiled& reduction, Tile& tile) {
     const bool streams =
         tile.vectors > 1 && builder.decide(name, "streams_of_" + view.buffer(access.buffer).name, is_read_once);
     const auto copier = copied(builder, name, access, tile);
+    if (!copier.ok() && stride == 1) {
+      tile.pads = false;
+      continue;
+    }
     if (!copier.ok()) return false;
     const PackedLayout layout = packed_layout(read_of(view, name, *copier), tile);
     if (!builder.schedule.transform_layout(*copier, layout.blocks).ok() ||

@@ -151,9 +151,9 @@ bool vectorize_results(Builder& builder, const std::string& name) {
   for (size_t axis = 0; axis < out.size(); ++axis) {
     const bool is_regular = std::all_of(accesses.begin(), accesses.end(),
                                         [&](const LoadAccess& a) { return a.axes[axis] == 0 || a.axes[axis] == 1; });
-    const bool is_strided = view.extent(loops[axis]) >= view.lanes(reduction) &&
-                            std::all_of(accesses.begin(), accesses.end(),
-                                        [&](const LoadAccess& a) { return a.axes[axis].has_value(); });
+    const bool is_strided =
+        view.extent(loops[axis]) >= view.lanes(reduction) &&
+        std::all_of(accesses.begin(), accesses.end(), [&](const LoadAccess& a) { return a.axes[axis].has_value(); });
     if (out[axis] != 1 || !(is_regular || is_short || is_strided) || view.extent(loops[axis]) < 2) continue;
     if (!builder.decide(name, "lanes_of_results", true)) return false;
     const int64_t width = view.lanes(reduction);

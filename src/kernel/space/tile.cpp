@@ -351,8 +351,8 @@ std::optional<PackedDim> packed_dim(const LoadAccess& access, int axis) {
 bool can_pack(const View& view, const Tiled& reduction, const LoadAccess& access, int axis, int64_t width) {
   const auto dim = packed_dim(access, axis);
   if (!view.machine().packing || !dim || !view.is_made_before(access.buffer, reduction.name)) return false;
-  return view.is_constant(access.buffer) ||
-         (dim->offset % width == 0 && !reduction.is_repeated && view.reuse(view.block(reduction.name), access) >= kWorthCopy);
+  return view.is_constant(access.buffer) || (dim->offset % width == 0 && !reduction.is_repeated &&
+                                             view.reuse(view.block(reduction.name), access) >= kWorthCopy);
 }
 
 Tile choose_tile(Builder& builder, const Tiled& reduction) {

@@ -51,8 +51,8 @@ struct PackedDim {
   int64_t offset = 0;
 };
 std::optional<PackedDim> packed_dim(const LoadAccess& access, int axis);
-/// Whether a copy of the operand in blocks of `width` along the axis can be had for little, if it has such a dim; where
-/// the operand is no constant, and begins there with a block.
+/// Whether a copy of the operand in blocks of `width` along the axis can be had for little, if it has such a dim: what
+/// is no constant must begin there with a block.
 bool can_pack(const View& view, const Tiled& reduction, const LoadAccess& access, int axis, int64_t width);
 /// The tile that was decided for; its preference is that of the best score.
 Tile choose_tile(Builder& builder, const Tiled& reduction);

@@ -138,31 +138,32 @@ bool pack_map(Builder& builder, const std::string& name, int64_t work) {
   const int64_t count = view.extent(along), whole = count / width * width;
   loops.erase(loops.begin() + axis);
   loops.insert(loops.begin(), along);
-  bool done = tried(schedule.reorder(loops));
-  if (done && whole > 0 && whole < count) done = schedule.partition(along, whole).ok();
-  std::vector<std::string> parts = made_since(builder, blocks);
-  parts.insert(parts.begin(), name);
-  for (const std::string& part : parts) {
-    if (!done) break;
-    LoopIds order = view.loops(part);
-    if (view.extent(order.front()) > width) {
-      const auto split = schedule.split(order.front(), Integers{-1, width});
-      if (!split.ok()) return false;
-      order[0] = (*split)[0];
-      order.push_back((*split)[1]);
-    } else {
-      std::rotate(order.begin(), order.begin() + 1, order.end());
-    }
-    done = tried(schedule.reorder(order));
-    if (!done || transpose_map(builder, part, order, work)) continue;
-    // Less than a block.
-    if (part == name)
-      done = false;
-    else
+  // Whole blocks, and what is left of them: blocks, other loops, places in a block.
+  const auto lay_out = [&] {
+    if (!tried(schedule.reorder(loops))) return false;
+    if (whole > 0 && whole < count && !schedule.partition(along, whole).ok()) return false;
+    std::vector<std::string> parts = made_since(builder, blocks);
+    parts.insert(parts.begin(), name);
+    for (const std::string& part : parts) {
+      LoopIds order = view.loops(part);
+      if (view.extent(order.front()) > width) {
+        const auto places = schedule.split(order.front(), Integers{-1, width});
+        if (!places.ok()) return false;
+        order.front() = (*places)[0];
+        order.push_back((*places)[1]);
+      } else {
+        std::rotate(order.begin(), order.begin() + 1, order.end());
+      }
+      if (!tried(schedule.reorder(order))) return false;
+      if (transpose_map(builder, part, order, work)) continue;
+      if (part == name) return false;
       vectorize(builder, order.back(), part);
-  }
-  if (!done) schedule = before;
-  return done;
+    }
+    return true;
+  };
+  if (lay_out()) return true;
+  schedule = before;
+  return false;
 }
 
 void block_transposition(Builder& builder, const std::string& name, LoopIds& loops) {
