@@ -14,6 +14,8 @@ constexpr int64_t kLongSum = 512;
 
 /// Vectors of a row beside which its end, which fills several less well than one, does not count.
 constexpr int64_t kLongRow = 16;
+/// Of pairs that are combined, from which on lanes have partial results nevertheless.
+constexpr int64_t kManyPairs = 128;
 /// The fewest lanes that partial results of a short row are held in.
 constexpr int64_t kFewestLanes = 4;
 
@@ -90,6 +92,14 @@ std::optional<LoopId> partial_results(Builder& builder, const std::string& name,
   }
   if (!is_whole) (void)tried(schedule.peel(steps, "last"));
   return steps;
+}
+
+/// Whether what lanes hold takes long to combine (pairs of a value and its place), and there are results enough to have
+/// lanes of their own.
+bool combines_slowly(const View& view, const Block& reduction) {
+  const int innermost = view.contiguous_axis(reduction);
+  return reduction.combine.arity() > 1 && innermost >= 0 &&
+         te::as_constant(reduction.axes[static_cast<size_t>(innermost)].extent).value_or(0) >= view.lanes(reduction);
 }
 
 /// The reduction's innermost axis along which every load is contiguous or stays; -1: none.
@@ -201,7 +211,8 @@ void vectorize_reduction(Builder& builder, const std::string& name) {
   while (narrow > kFewestLanes && count < 2 * narrow) narrow /= 2;
   if (count < 2 * narrow) return;
   const bool is_long = count >= kLongRow * narrow && builder.machine().vectors.masks;
-  const int64_t preferred = is_long || count % (4 * narrow) == 0 ? 4 : count % (2 * narrow) == 0 ? 2 : 1;
+  int64_t preferred = is_long || count % (4 * narrow) == 0 ? 4 : count % (2 * narrow) == 0 ? 2 : 1;
+  if (combines_slowly(view, reduction) && terms < kManyPairs) preferred = 0;
   std::vector<int64_t> several = {0};  // none: one after the other
   for (int64_t vectors = 1; vectors <= 8 && vectors * narrow <= count; vectors *= 2) several.push_back(vectors);
   const int64_t vectors = builder.decide(name, "partial_vectors", std::move(several), preferred);
