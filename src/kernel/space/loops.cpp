@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "graph/te/simplify.h"
+#include "util/stable_sort.h"
 
 namespace isomer::kernel {
 namespace {
@@ -69,7 +70,7 @@ LoopIds in_memory_order(Builder& builder, const std::string& name) {
     if (!axis || !out[*axis]) return loops;
     order.emplace_back(builder.view.extent(loop) == 1 ? INT64_MAX : *out[*axis], loop);
   }
-  std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  stable_sort(order, [](const auto& a, const auto& b) { return a.first > b.first; });
   LoopIds sorted;
   for (const auto& [stride, loop] : order) sorted.push_back(loop);
   return sorted == loops || tried(builder.schedule.reorder(sorted)) ? sorted : loops;
