@@ -7,8 +7,7 @@ What fixed lists of layers do not hold: rows of 21 elements, 3 channels, odd ker
 number with the seed makes it again. --results keeps lines: operators that are in it are not measured again. Needs the Python packages
 onnx and numpy.
 """
-import argparse
-import json
+import math
 import pathlib
 import random
 import tempfile
@@ -27,10 +26,7 @@ class Draw(random.Random):
     def shape(self, rank, low=1 << 12, high=1 << 19):
         while True:
             shape = [self.size() for _ in range(rank)]
-            count = 1
-            for size in shape:
-                count *= size
-            if low <= count <= high:
+            if low <= math.prod(shape) <= high:
                 return shape
 
     def any_shape(self):

@@ -22,6 +22,9 @@ std::vector<LoadAccess> load_accesses(const Kernel& kernel, const Block& block);
 /// The same, with the stride along `axis` between neighbours in one of the blocks of `width` that the axis is cut into.
 std::vector<LoadAccess> load_accesses(const Kernel& kernel, const Block& block, int axis, int64_t width);
 
+/// Vectors side by side that lanes are shuffled out of, at most.
+inline constexpr int64_t kMostShuffled = 4;
+
 /// Where the elements lie that `lanes` neighbours along an axis load, from the first one's, the same for each vector of
 /// so many (channels of groups: 0, 0, 0, 0, 4, 4, 4, 4, …); nothing where that depends on anything else.
 std::optional<std::vector<int64_t>> lane_offsets(const Kernel& kernel, const Block& block, const LoadAccess& access,

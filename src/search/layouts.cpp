@@ -33,8 +33,6 @@ constexpr int64_t kTapsOfPass = 6, kHalfPassesOfTap = 5;
 constexpr int64_t kOwnCache = 1 << 20, kHalfPassesBeyond = 5;
 /// Fewer channels leave lanes idle; of so few of a dense window, or of a group, row-major rows are as good, or better.
 constexpr int64_t kFewChannels = 8, kVeryFewChannels = 4;
-/// Lanes find their elements in at most so many vectors side by side.
-constexpr int64_t kMostShuffled = 4;
 
 const Shape& shape_of(const Graph& graph, ValueId value) { return *graph.value(value).type.shape; }
 
@@ -114,7 +112,7 @@ std::optional<Sliding> sliding(const Kernel& kernel, const kernel::Block& block,
     for (size_t k = 2; k < shape.size(); ++k) channel *= shape[k].constant().value_or(0);
     if (access.axes[1] != 0) result.group = size_of_group(access);
     result.follows &= access.axes[1] == 0 || access.axes[1] == channel;
-    result.is_apart |= access.axes[1] && std::abs(*access.axes[1]) > kMostShuffled * channel;
+    result.is_apart |= access.axes[1] && std::abs(*access.axes[1]) > kernel::kMostShuffled * channel;
   }
   return result;
 }

@@ -31,9 +31,6 @@ constexpr double kPeeled = 0.99;
 /// So much better must a tile of narrower vectors be by its score.
 constexpr double kWorthNarrower = 1.2;
 
-/// Vectors side by side that lanes are shuffled out of, at most.
-constexpr int64_t kMostShuffled = 4;
-
 /// Cycles that it takes to pack an element of an operand that is no constant.
 constexpr double kCyclesOfPacking = 0.6;
 
