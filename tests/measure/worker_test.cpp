@@ -49,9 +49,14 @@ TEST_F(Worker, MeasuresWhatRuns) {
 }
 
 TEST_F(Worker, RunsWhatIsHopelessTwice) {
-  const auto closely = worker_.time(counts_down(1'000'000));
-  ASSERT_TRUE(closely.ok());
-  EXPECT_GT(closely->runs, 2);
+  // Runs that something interrupted are not counted: on a busy machine that may be all but two.
+  int64_t runs = 0;
+  for (int attempt = 0; attempt < 20 && runs <= 2; ++attempt) {
+    const auto closely = worker_.time(counts_down(1'000'000));
+    ASSERT_TRUE(closely.ok());
+    runs = closely->runs;
+  }
+  EXPECT_GT(runs, 2);
   const auto hopeless = worker_.time(counts_down(1'000'000), 1);
   ASSERT_TRUE(hopeless.ok());
   EXPECT_LE(hopeless->runs, 2);
