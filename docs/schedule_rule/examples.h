@@ -1,7 +1,7 @@
 // The examples of docs/adding-a-schedule-rule.md.
 #pragma once
 
-#include <isomer/schedule.h>
+#include <isomer/compile.h>
 
 /// Reductions of pairs (argmax) along memory.
 isomer::ScheduleModule lanes_of_pairs();

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "isomer/expected.h"
+#include "isomer/operator.h"
 #include "isomer/work.h"
 
 namespace isomer {
@@ -38,7 +39,8 @@ struct ModelDescription {
 };
 
 /// Reads a model and infers its types and shapes. Failures name the file, the place and what was expected there.
-Expected<ModelDescription> describe_model(const std::string& model);
+/// `operators`: of yours, in the model.
+Expected<ModelDescription> describe_model(const std::string& model, const std::vector<Operator>& operators = {});
 
 /// Reads a model and writes it elsewhere; what lies in files beside it is then in one file beside the new one, which
 /// has its name.
@@ -47,6 +49,7 @@ Expected<void> save_model(const std::string& model, const std::string& place);
 struct CompareModelsOptions {
   std::map<std::string, int64_t> dims;                 ///< of symbolic dims
   std::map<std::string, std::vector<int64_t>> shapes;  ///< of inputs
+  std::vector<Operator> operators;                     ///< of yours, in the models
   int runs = 2;                                        ///< input sets
   int threads = 0;                                     ///< 0: as many as this process may use
   uint64_t seed = 0;

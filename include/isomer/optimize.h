@@ -1,5 +1,5 @@
-// Isomer's C++ interface to optimization: an ONNX model made faster, with a proof of every step and a report, and the
-// check of such a proof. C++20 and its library alone.
+// Isomer's C++ interface to optimization: an ONNX model made faster, with a proof of every step (verify.h) and a
+// report. C++20 and its library alone.
 //
 // Nothing here is global but the user's cache of measured times, a file that several processes share, and a handler of
 // SIGBUS, for files of weights that become shorter while they are read. Several calls may run at once; what they
@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "isomer/expected.h"
+#include "isomer/operator.h"
 #include "isomer/work.h"
 
 namespace isomer {
@@ -33,13 +34,14 @@ struct OptimizeOptions {
   std::string strategy = "beam";                       ///< of the search; or "best-first", "e-graph"
   /// Files (STEM.rules beside STEM.proofs) to search over instead of the rules that come with Isomer.
   std::vector<std::string> rules;
-  bool mutate = false;      ///< looks for mutants of the model's own convolutions, too
-  bool check = true;        ///< runs old and new side by side
-  int check_runs = 2;       ///< input sets of the check
-  bool proof = true;        ///< writes one
-  std::string records;      ///< file of measured times; empty: in the user's cache
-  std::string onnxruntime;  ///< its shared library; empty: searched for
-  int threads = 0;          ///< 0: as many as this process may use
+  std::vector<Operator> operators;  ///< of yours, in the model
+  bool mutate = false;              ///< looks for mutants of the model's own convolutions, too
+  bool check = true;                ///< runs old and new side by side
+  int check_runs = 2;               ///< input sets of the check
+  bool proof = true;                ///< writes one
+  std::string records;              ///< file of measured times; empty: in the user's cache
+  std::string onnxruntime;          ///< its shared library; empty: searched for
+  int threads = 0;                  ///< 0: as many as this process may use
   uint64_t seed = 0;
   int64_t memory = 0;          ///< bytes that all of it may take; 0: three quarters of what there is
   Progress progress;           ///< what it tells
@@ -69,29 +71,6 @@ struct Optimized {
 /// they may be the same file. Nothing is written where there is an error.
 Expected<Optimized> optimize_model(const std::string& model, const std::string& optimized,
                                    const OptimizeOptions& options = {});
-
-struct VerifyModelOptions {
-  std::string fp = "reassociate";  ///< what the proof may do to rounding, at most
-  /// What the proof may bind.
-  std::map<std::string, int64_t> dims;
-  std::map<std::string, std::vector<int64_t>> shapes;
-  int check_runs = 2;  ///< inputs on which both models are run besides; 0: they are not
-  int threads = 0;     ///< 0: as many as this process may use
-  uint64_t seed = 0;
-  int64_t memory = 0;          ///< bytes that all of it may take; 0: three quarters of what there is
-  const Stop* stop = nullptr;  ///< outlives the call
-};
-
-struct VerifiedModel {
-  int64_t steps = 0, rules = 0;
-  std::string fp;        ///< that the proof asks for
-  std::string fp_class;  ///< of its weakest step
-};
-
-/// Checks each step of a proof, without the search and without the passes that made it, and that by them all outputs of
-/// both models are equal. A failure of kind `mismatch`: they are not, or that does not follow.
-Expected<VerifiedModel> verify_model(const std::string& model, const std::string& optimized, const std::string& proof,
-                                     const VerifyModelOptions& options = {});
 
 }  // namespace isomer
 

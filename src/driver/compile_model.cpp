@@ -9,7 +9,7 @@
 #include "driver/user_space.h"
 #include "graph/bind.h"
 #include "graph/edit.h"
-#include "isomer/schedule.h"
+#include "isomer/compile.h"
 #include "kernel/micro_kernel.h"
 #include "kernel/records.h"
 #include "runtime/artifact_file.h"
@@ -124,7 +124,8 @@ class ModelCompiler {
   }
 
   Result<Graph> read(const std::string& model) const {
-    TRY(LoadedModel loaded, load_model(model, settings_of(options_)));
+    TRY(const Settings settings, settings_of(options_));
+    TRY(LoadedModel loaded, load_model(model, settings));
     if (const auto unbound = free_dims(loaded.graph); !unbound.empty())
       return unsupported(model, "concrete dims expected, {} found; bind them with CompileModelOptions::dims",
                          fmt::join(unbound, ", "));
@@ -200,7 +201,7 @@ Result<CompileModelReport> compile_whole(const std::string& model, const std::st
   choices.code.search.records = options.records;
   choices.has_check = options.check;
   if (!options.variants.empty()) choices.bindings = options.variants;
-  const Settings settings = settings_of(options, options.progress);
+  TRY(const Settings settings, settings_of(options, options.progress));
   TRY(CompiledFile compiled, compile_file(model, choices, settings));
   TRY_VOID(runtime::write_artifact(compiled.artifact, artifact));
   CompileModelReport report;

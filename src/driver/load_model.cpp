@@ -11,6 +11,7 @@ Result<LoadedModel> load_model(const std::string& file, const Settings& settings
   LoadedModel model;
   ImportOptions import;
   import.report = &model.file;
+  import.operators = settings.operators;
   auto graph = import_model(file, import);
   if (!graph.ok()) return std::move(graph).error().within(file);
   model.graph = std::move(*graph);

@@ -9,6 +9,7 @@
 #include "driver/public_options.h"
 #include "driver/staging_folder.h"
 #include "driver/told.h"
+#include "isomer/verify.h"
 #include "substitutions/proof/verify_files.h"
 
 namespace isomer {
@@ -61,7 +62,7 @@ Optimized optimized_of(const nlohmann::json& report, const std::string& name, Op
 
 Result<Optimized> optimized(const std::string& model, const std::string& written, const OptimizeOptions& options) {
   TRY(const OptimizeChoices choices, choices_of(options));
-  const Settings settings = settings_of(options, options.progress);
+  TRY(const Settings settings, settings_of(options, options.progress));
   TRY(const StagingFolder staging, StagingFolder::beside(written));
   TRY(OptimizedFile outcome, optimize_file(model, staging.path() / fs::path(written).filename(), choices, settings));
   const nlohmann::json report = optimize_json(model, choices, settings, outcome);
@@ -71,10 +72,11 @@ Result<Optimized> optimized(const std::string& model, const std::string& written
 }
 
 Result<VerifiedModel> verified(const substitutions::ModelFiles& files, const VerifyModelOptions& options) {
-  const Settings settings = settings_of(options);
+  TRY(const Settings settings, settings_of(options));
   substitutions::VerifyOptions verify;
   verify.dims = settings.dims;
   verify.shapes = settings.shapes;
+  verify.operators = settings.operators;
   TRY(verify.fp, parsed_mode(options.fp));
   verify.check = {.seed = settings.seed,
                   .runs = std::max(options.check_runs, 0),

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "driver/operators.h"
 #include "driver/settings.h"
 #include "graph/float_class.h"
 #include "isomer/work.h"
@@ -27,10 +28,11 @@ inline Result<std::optional<double>> parsed_seconds(std::optional<double> second
   return Error{ErrorKind::kUsage, "seconds", fmt::format("0 to {} expected, {} found", kMost, *seconds)};
 }
 
-/// Seed, threads, bindings, and memory where options have it. What it tells refers to `progress`.
+/// Seed, threads, bindings, operators, and memory where options have it. What it tells refers to `progress`.
 template <class Options>
-Settings settings_of(const Options& options, const Progress& progress = {}) {
+Result<Settings> settings_of(const Options& options, const Progress& progress = {}) {
   Settings settings;
+  TRY(settings.operators, operators_of(options.operators));
   settings.seed = options.seed;
   if (options.threads > 0) settings.threads = options.threads;
   if constexpr (requires { options.memory; })

@@ -4,10 +4,12 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "graph/op_def.h"
 #include "graph/tensor.h"
 #include "util/memory_limit.h"
 #include "util/threads.h"
@@ -23,14 +25,18 @@ struct Messages {
   void tell(std::string_view what) const {
     if (doing) doing(what, std::nullopt);
   }
+  void say(std::string_view line) const {
+    if (note) note(line);
+  }
 };
 
 struct Settings {
   uint64_t seed = 0;  ///< decides everything random
   int threads = available_threads();
   MemoryLimit memory = default_memory_limit();
-  std::map<std::string, int64_t> dims;  ///< of the inputs' symbolic dims
-  std::map<std::string, Dims> shapes;   ///< of inputs
+  std::map<std::string, int64_t> dims;                 ///< of the inputs' symbolic dims
+  std::map<std::string, Dims> shapes;                  ///< of inputs
+  std::shared_ptr<const OpTable> operators = nullptr;  ///< of users
   Messages messages;
 };
 

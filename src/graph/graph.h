@@ -24,6 +24,7 @@ namespace isomer {
 
 class Graph;
 struct OpDef;
+struct OpTable;
 
 template <class Tag>
 struct Id {
@@ -108,7 +109,8 @@ struct ModelInfo {
   /// (OpDef::early).
   bool has_early = false;
   std::string external_data;  ///< file name of the input's external data; empty: weights inline
-  int64_t opset() const;      ///< of ai.onnx; 0 when not imported
+  std::shared_ptr<const OpTable> operators;  ///< rows of its nodes that do not come with the program; may be nullptr
+  int64_t opset() const;                     ///< of ai.onnx; 0 when not imported
 };
 
 /// The elements of a value of which inference knows all: nothing where it does not.

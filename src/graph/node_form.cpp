@@ -170,7 +170,7 @@ Result<std::vector<NodeId>> NodeForm::finish_after() {
 }
 
 Result<std::vector<NodeId>> add_lifted(Graph& graph, Node node, int64_t opset) {
-  node.op = find_op(node.domain, node.op_type);
+  node.op = find_op(node.domain, node.op_type, graph.info().operators.get());
   const auto add_opaque = [&](Node opaque, std::string reason) {
     opaque.op = nullptr;
     opaque.opaque_reason = std::move(reason);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -181,8 +182,15 @@ struct OpDef {
 /// Of operators that no file holds: export writes them out.
 inline constexpr std::string_view kOwnDomain = "isomer";
 
-/// The row of an operator, or nullptr.
-const OpDef* find_op(std::string_view domain, std::string_view name);
+/// Rows of operators that do not come with the program: a user's.
+struct OpTable {
+  std::vector<OpDef> rows;
+  std::shared_ptr<const void> owner = nullptr;  ///< of the names in them
+  const OpDef* find(std::string_view domain, std::string_view name) const;
+};
+
+/// The row of an operator, or nullptr; of those that come with the program first.
+const OpDef* find_op(std::string_view domain, std::string_view name, const OpTable* more = nullptr);
 /// Of the standard domain or ours.
 const OpDef* find_op(std::string_view name);
 /// All rows, in the order of their families.

@@ -33,7 +33,9 @@ std::string print_graph(const Graph& graph, const TextOptions& options = {});
 /// What print_graph leaves out of the text.
 ConstantTable long_constants(const Graph& graph, const TextOptions& options = {});
 
-/// The graph that the text describes, inferred. Errors name line and column.
-Result<Graph> parse_graph(std::string_view text, const ConstantTable& constants = {});
+/// The graph that the text describes, inferred. `operators`: rows that do not come with the program. Errors name line
+/// and column.
+Result<Graph> parse_graph(std::string_view text, const ConstantTable& constants = {},
+                          std::shared_ptr<const OpTable> operators = nullptr);
 
 }  // namespace isomer

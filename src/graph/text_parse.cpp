@@ -36,10 +36,12 @@ bool looks_like_int(std::string_view text) { return text.find_first_not_of("-012
 
 class Parser {
  public:
-  Parser(std::string_view text, const ConstantTable& constants) : text_(text), constants_(constants) {}
+  Parser(std::string_view text, const ConstantTable& constants, std::shared_ptr<const OpTable> operators)
+      : text_(text), constants_(constants), operators_(std::move(operators)) {}
 
   Result<Graph> parse() {
     ModelInfo info;
+    info.operators = operators_;
     while (peek_word() != "graph") TRY_VOID(header_line(info));
     TRY(Graph graph, graph_text(0));
     if (!at_end()) return expected("the end of the text");
@@ -583,7 +585,7 @@ class Parser {
     if (accept_word("as")) {
       TRY(node.name, string());
     }
-    node.op = find_op(node.domain, node.op_type);
+    node.op = find_op(node.domain, node.op_type, operators_.get());
     if (!node.op) node.opaque_reason = "no such operator is known";
     if (accept_word("opaque")) {
       TRY(node.opaque_reason, string());
@@ -604,13 +606,15 @@ class Parser {
 
   std::string_view text_;
   const ConstantTable& constants_;
+  std::shared_ptr<const OpTable> operators_;
   size_t position_ = 0;
 };
 
 }  // namespace
 
-Result<Graph> parse_graph(std::string_view text, const ConstantTable& constants) {
-  return Parser(text, constants).parse();
+Result<Graph> parse_graph(std::string_view text, const ConstantTable& constants,
+                          std::shared_ptr<const OpTable> operators) {
+  return Parser(text, constants, std::move(operators)).parse();
 }
 
 }  // namespace isomer

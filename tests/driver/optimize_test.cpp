@@ -10,6 +10,7 @@
 
 #include "graph/onnx/export.h"
 #include "graph/text.h"
+#include "isomer/verify.h"
 #include "support/files.h"
 
 namespace isomer::test {

@@ -11,6 +11,7 @@
 
 #include "graph/onnx/export.h"
 #include "graph/text.h"
+#include "isomer/compile.h"
 #include "support/files.h"
 
 namespace isomer::test {

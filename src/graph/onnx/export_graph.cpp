@@ -268,7 +268,7 @@ void write_opsets(const ModelInfo& info, ModelProto& model) {
 }
 
 /// What an importer refuses must not be written.
-void check_importable(const ExportedModel& exported) {
+void check_importable(const ExportedModel& exported, const ModelInfo& info) {
   ModelProto model = exported.model;
   std::vector<Tensor> given;
   for (const Initializer& initializer : exported.initializers) {
@@ -280,7 +280,7 @@ void check_importable(const ExportedModel& exported) {
   TensorReader tensors(std::move(given));
   const auto read = [&]() -> Result<void> {
     TRY_VOID(check_versions(model));
-    TRY(const Graph graph, import_graph(model, tensors));
+    TRY(const Graph graph, import_graph(model, tensors, info.operators));
     return check_outputs(graph);
   }();
   if (!read.ok() && read.error().kind == ErrorKind::kInvalid)
@@ -298,7 +298,7 @@ Result<ExportedModel> export_graph(const Graph& graph) {
   write_info(graph.info(), exported.model);
   TRY_VOID(GraphWriter(written, {}, nullptr).write(*exported.model.mutable_graph(), &exported.initializers));
   write_opsets(graph.info(), exported.model);
-  check_importable(exported);
+  check_importable(exported, graph.info());
   return exported;
 }
 

@@ -27,6 +27,7 @@ struct ImportOptions {
   ImportLimits limits;
   std::filesystem::path folder;    ///< of external data; empty: the model's own (from bytes: none is read)
   ImportReport* report = nullptr;  ///< filled where given
+  std::shared_ptr<const OpTable> operators = nullptr;  ///< rows that do not come with the program
 };
 
 /// Nodes are in the newest form of their rows, types and contents inferred. Weights stay in the mapped file. Errors

@@ -90,8 +90,8 @@ bool contradict(const ValueType& a, const ValueType& b) {
 
 /// Outputs that the node has: where their number says what the operator does, unnamed ones at the end count unless all
 /// are.
-int count_outputs(const NodeProto& node) {
-  const OpDef* op = find_op(normal_domain(node.domain()), node.op_type());
+int count_outputs(const NodeProto& node, const OpTable* operators) {
+  const OpDef* op = find_op(normal_domain(node.domain()), node.op_type(), operators);
   const int named = count_without_trailing_empty(node.output());
   const bool is_list = op && !op->outputs.empty() && op->outputs.back().arity == Parameter::Arity::kVariadic;
   return is_list && named > 0 ? node.output_size() : named;
@@ -261,7 +261,7 @@ class GraphBuilder {
       node.inputs.push_back(id);
     }
     TRY_VOID(add_attributes(proto, place, node));
-    for (int k = 0; k < count_outputs(proto); ++k)
+    for (int k = 0; k < count_outputs(proto, info_.operators.get()); ++k)
       node.outputs.push_back(proto.output(k).empty() ? ValueId{} : local(proto.output(k)));
     const auto opset = info_.opsets.find(domain);
     if (opset == info_.opsets.end() && !proto.has_opset())
@@ -490,8 +490,9 @@ Result<void> check_versions(const ModelProto& model) {
   return {};
 }
 
-Result<Graph> import_graph(const ModelProto& model, TensorReader& tensors) {
-  TRY(const ModelInfo info, import_info(model));
+Result<Graph> import_graph(const ModelProto& model, TensorReader& tensors, std::shared_ptr<const OpTable> operators) {
+  TRY(ModelInfo info, import_info(model));
+  info.operators = std::move(operators);
   return GraphBuilder(model.graph(), info, tensors, nullptr).build();
 }
 

@@ -1,5 +1,6 @@
 #include "graph/ops/registry.h"
 
+#include <algorithm>
 #include <unordered_map>
 
 #include "util/check.h"
@@ -75,9 +76,16 @@ const Registry& registry() {
 
 }  // namespace
 
-const OpDef* find_op(std::string_view domain, std::string_view name) {
+const OpDef* OpTable::find(std::string_view domain, std::string_view name) const {
+  const auto found =
+      std::ranges::find_if(rows, [&](const OpDef& row) { return row.domain == domain && row.name == name; });
+  return found == rows.end() ? nullptr : &*found;
+}
+
+const OpDef* find_op(std::string_view domain, std::string_view name, const OpTable* more) {
   const auto found = registry().by_name.find(Registry::key(domain, name));
-  return found == registry().by_name.end() ? nullptr : found->second;
+  if (found != registry().by_name.end()) return found->second;
+  return more ? more->find(domain, name) : nullptr;
 }
 
 const OpDef* find_op(std::string_view name) {

@@ -99,6 +99,7 @@ class Expr {
   explicit operator bool() const { return node_ != nullptr; }
   const ExprNode& operator*() const { return *node_; }
   const ExprNode* operator->() const { return node_.get(); }
+  const std::shared_ptr<const ExprNode>& node() const { return node_; }
   DataType dtype() const;
   /// Structural; shares the work by comparing hashes first.
   bool operator==(const Expr& other) const;

@@ -144,7 +144,7 @@ Result<ProofSteps::Taken> ProofSteps::take(const ProofStep& step) {
 }
 
 Result<ProofSteps::Taken> ProofSteps::make(const MakeStep& step) {
-  TRY(Graph graph, parse_graph(step.graph));
+  TRY(Graph graph, parse_graph(step.graph, {}, info_.operators));
   graph.edit_info() = info_;
   const std::vector<ValueId> values = graph.values(), all = graph.inputs();
   std::vector<int> inputs;

@@ -22,8 +22,10 @@ Error mismatch(std::string where, fmt::format_string<Args...> format, Args&&... 
   return {ErrorKind::kMismatch, std::move(where), fmt::format(format, std::forward<Args>(args)...)};
 }
 
-Result<Graph> read_model(const fs::path& file) {
-  auto graph = import_model(file);
+Result<Graph> read_model(const fs::path& file, const VerifyOptions& options) {
+  ImportOptions import;
+  import.operators = options.operators;
+  auto graph = import_model(file, import);
   if (!graph.ok()) return std::move(graph).error().within(file.string());
   return graph;
 }
@@ -47,8 +49,8 @@ Result<Named> left_open(Named granted, const Named& needed, std::string_view for
 }
 
 /// The input with the dims bound that the proof names.
-Result<Graph> bound_input(const ModelFiles& files, const ModelProof& made) {
-  TRY(Graph graph, read_model(files.input));
+Result<Graph> bound_input(const ModelFiles& files, const ModelProof& made, const VerifyOptions& options) {
+  TRY(Graph graph, read_model(files.input, options));
   const std::string proof = files.proof.string(), input = files.input.string();
   if (const auto bound = bind_inputs(graph, made.dims, made.shapes); !bound.ok())
     return mismatch(proof, "a proof of {} expected, one of a model with other dims found: {}", input,
@@ -99,8 +101,8 @@ Result<Verified> verify_files(const ModelFiles& files, const VerifyOptions& opti
                     name(result.proof.fp));
   TRY(const auto dims, left_open(options.dims, result.proof.dims, "--dim {}={}", proof));
   TRY(const auto shapes, left_open(options.shapes, result.proof.shapes, "--input-shapes {}:{}", proof));
-  TRY(Graph input, bound_input(files, result.proof));
-  TRY(Graph found, read_model(files.output));
+  TRY(Graph input, bound_input(files, result.proof, options));
+  TRY(Graph found, read_model(files.output, options));
   TRY_VOID(check_interface(input, found, output));
   if (structural_hash(found) != result.proof.output)
     return mismatch(output, "the model that the proof was written for expected, another found");
