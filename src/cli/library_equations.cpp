@@ -4,23 +4,18 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "cli/commands.h"
+#include "driver/add_rules.h"
 #include "driver/standings.h"
-#include "substitutions/library.h"
+#include "substitutions/rules_file.h"
 #include "util/file.h"
-#include "util/hash.h"
-#include "verify/prove.h"
 
 namespace isomer::cli {
 namespace {
 
 using nlohmann::json;
 using namespace substitutions;
-
-constexpr int kDraws = 24;         ///< of types from each family of shapes, where the user gives none
-constexpr size_t kMostProved = 6;  ///< of them, the largest are tried to prove
 
 struct EquationOptions : CommonOptions {
   std::string file;
@@ -34,10 +29,6 @@ Result<std::vector<StatedEquation>> read_equations(const std::string& path) {
   auto equations = parse_equations({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   if (!equations.ok()) return std::move(equations).error().within(path);
   return equations;
-}
-
-std::string place(const EquationOptions& options, const StatedEquation& equation) {
-  return fmt::format("{}: line {}", options.file, equation.line);
 }
 
 struct CheckOptions : EquationOptions {
@@ -97,75 +88,20 @@ int check_equations(const CheckOptions& options) {
   return std::all_of(all->begin(), all->end(), is_as_expected) ? kDone : kCheckFailed;
 }
 
-/// A rule from the equation, or the numbers that refute it.
-Result<std::variant<Rule, verify::Counterexample>> rule_of(const StatedEquation& stated, verify::Prover& prover,
-                                                           uint64_t seed) {
-  std::vector<StatedEquation> places = stated.types ? std::vector{stated} : with_drawn_types(stated, kDraws, seed);
-  if (places.empty())
-    return invalid("", "types of the variables expected, none found, and none drawn fits the equation");
-  using Made = std::variant<Rule, verify::Counterexample>;
-  Random random(seed);
-  const auto counterexample = [&](FloatClass float_class) {
-    std::optional<verify::Counterexample> found;
-    for (size_t k = places.size(); k-- > 0 && !found;) found = counterexample_of(places[k], float_class, random);
-    return found;
-  };
-  // Refuted at one of them, or proved at the first that can be; what has a proof is tried as what it claims to be, too.
-  if (auto found = counterexample(FloatClass::kUnsafe)) return Made(*std::move(found));
-  std::optional<Error> last;
-  std::optional<Rule> rule;
-  for (size_t k = 0; k < std::min(places.size(), kMostProved) && !rule; ++k) {
-    auto proved = prove_rule(equations_at(places[k], *places[k].types), *places[k].types, prover);
-    if (proved.ok())
-      rule = *std::move(proved);
-    else
-      last = std::move(proved).error();
-  }
-  if (!rule) return *std::move(last);
-  if (rule->float_class < FloatClass::kFinite)
-    if (auto found = counterexample(rule->float_class)) return Made(*std::move(found));
-  return Made(*std::move(rule));
-}
-
 int add_rules(const EquationOptions& options) {
   auto equations = read_equations(options.file);
   if (!equations.ok()) return report(equations.error());
-  auto prover = verify::Prover::start();
-  if (!prover.ok()) return report(prover.error());
-  const auto axioms = verify::all_axioms();
-  const std::filesystem::path stem = rules_stem(options.output);
-  RulesFile file{fmt::format("(added) {}", stem.filename().string()), {}};
-  if (std::filesystem::exists(std::filesystem::path(stem) += ".rules")) {
-    auto read = read_rules(stem, axioms);
-    if (!read.ok()) return report(std::move(read).error().within(options.output));
-    file = *std::move(read);
+  const auto added = isomer::add_rules(*equations, options.file, rules_stem(options.output), options.seed);
+  if (!added.ok()) return report(added.error());
+  for (const AddedRule& rule : added->rules) {
+    if (rule.name.empty())
+      note(options, "known: {}", rule.text);
+    else
+      fmt::print("{}  {}\n", rule.name, rule.text);
   }
-  std::set<std::string> names, texts;
-  for (const Rule& rule : file.rules) {
-    names.insert(rule.name);
-    texts.insert(rule.text());
-  }
-  for (const StatedEquation& equation : *equations) {
-    auto made = rule_of(equation, *prover, options.seed);
-    if (!made.ok()) return report(std::move(made).error().within(place(options, equation)));
-    if (const auto* counterexample = std::get_if<verify::Counterexample>(&*made)) {
-      fmt::print("refuted  {}\n  {}\n", equation.text(), counterexample->text());
-      return kCheckFailed;
-    }
-    Rule rule = std::get<Rule>(*std::move(made));
-    const std::string text = rule.text();
-    if (!texts.insert(text).second) {
-      note(options, "known: {}", text);
-      continue;
-    }
-    rule.name = equation.label.empty() ? "added-" + Hasher().add(text).finish().hex().substr(0, 6) : equation.label;
-    if (!names.insert(rule.name).second)
-      return report(invalid(place(options, equation), "a name of its own expected, there is a rule '{}'", rule.name));
-    fmt::print("{}  {}\n", rule.name, text);
-    file.rules.push_back(std::move(rule));
-  }
-  if (auto done = write_rules(stem, file, axioms); !done.ok()) return report(done.error());
-  return kDone;
+  if (!added->counterexample) return kDone;
+  fmt::print("refuted  {}\n  {}\n", (*equations)[added->rules.size()].text(), *added->counterexample);
+  return kCheckFailed;
 }
 
 }  // namespace

@@ -1,119 +1,16 @@
 #include "cli/load_artifact.h"
 
-#include "cli/load_model.h"
-
-#include <fmt/ranges.h>
-
-#include <algorithm>
-#include <filesystem>
-#include <fstream>
-
 #include "cli/model_inputs.h"
 #include "cli/settings.h"
-#include "runtime/artifact_file.h"
 
 namespace isomer::cli {
-namespace {
-
-ValueId add_port(Graph& graph, const runtime::Port& port, const runtime::Value& value) {
-  Value made;
-  made.name = port.name;
-  made.type = ValueType::tensor(static_cast<DataType>(value.type), Shape(value.dims.begin(), value.dims.end()));
-  return graph.add_value(std::move(made));
-}
-
-Graph interface_of(const runtime::Variant& variant) {
-  Graph graph;
-  std::vector<ValueId> inputs, outputs;
-  for (const runtime::Port& port : variant.inputs) inputs.push_back(add_port(graph, port, variant.values[port.value]));
-  for (const runtime::Port& port : variant.outputs)
-    outputs.push_back(add_port(graph, port, variant.values[port.value]));
-  graph.set_inputs(std::move(inputs));
-  graph.set_outputs(std::move(outputs));
-  return graph;
-}
-
-Result<std::shared_ptr<const runtime::Model>> open_model(const std::string& file, const CommonOptions& options,
-                                                         const CompileChoices& choices, const InputOptions& inputs) {
-  if (is_artifact(file)) {
-    if (!choices.schedules.empty())
-      return Error{ErrorKind::kUsage, "--schedule", "a model expected, '" + file + "' is compiled already"};
-    auto model = runtime::Model::open(file);
-    if (!model.ok()) return std::move(model).error().within(file);
-    return std::move(*model);
-  }
-  TRY(LoadedModel model, load_model(file, options));
-  TRY_VOID(bind_loaded(model.graph, inputs, options.memory_limit()));
-  TRY_VOID(bind_free_dims(model.graph, file, options));
-  TRY(const Settings settings, settings_of(options));
-  TRY(Compilation compiled, code_of_model(model, file, settings, choices));
-  return runtime::Model::load(std::move(compiled.artifact));
-}
-
-bool has_shapes(const runtime::Variant& variant, const std::map<std::string, Dims>& shapes) {
-  return std::ranges::all_of(shapes, [&](const auto& shape) {
-    return std::ranges::any_of(variant.inputs, [&](const runtime::Port& port) {
-      return port.name == shape.first && variant.values[port.value].dims == shape.second;
-    });
-  });
-}
-
-/// Of the variant whose inputs have the shapes that flags or files give; none where they give none, or there is one
-/// variant.
-Result<runtime::Bindings> bindings_by_shapes(const runtime::Model& model, const CommonOptions& options,
-                                             const InputOptions& inputs) {
-  TRY(const auto shapes, options.bound_shapes());
-  if (model.variants().size() < 2 || (shapes.empty() && inputs.files.empty())) return runtime::Bindings();
-  std::vector<std::string> known;
-  for (const runtime::Variant* variant : model.variants()) {
-    Graph interface = interface_of(*variant);
-    if (has_shapes(*variant, shapes) && bind_loaded(interface, inputs, options.memory_limit()).ok())
-      return variant->bindings;
-    known.push_back(runtime::describe(variant->bindings));
-  }
-  return Error{ErrorKind::kUsage, shapes.empty() ? "--load-inputs" : "--input-shapes",
-               fmt::format("shapes of one of ({}) expected, others found", fmt::join(known, "; "))};
-}
-
-}  // namespace
-
-bool is_artifact(const std::string& file) {
-  std::error_code error;
-  if (!std::filesystem::is_regular_file(file, error)) return false;  // opening a pipe would wait for its writer
-  std::array<char, runtime::kMagic.size()> start = {};
-  std::ifstream(file, std::ios::binary).read(start.data(), start.size());
-  return start == runtime::kMagic;
-}
-
-Result<std::unique_ptr<runtime::Session>> open_session(runtime::Artifact artifact, const CommonOptions& options) {
-  TRY(auto model, runtime::Model::load(std::move(artifact)));
-  runtime::SessionOptions session_options;
-  session_options.threads = options.thread_count();
-  session_options.memory = options.memory_limit();
-  return runtime::Session::create(std::move(model), session_options);
-}
 
 Result<LoadedArtifact> load_artifact(const std::string& file, const CommonOptions& options,
-                                     runtime::SessionOptions session_options, const CompileChoices& choices,
+                                     runtime::SessionOptions session, const CompileChoices& choices,
                                      const InputOptions& inputs) {
-  TRY(const auto dims, options.bound_dims());
-  TRY(auto model, open_model(file, options, choices, inputs));
-  session_options.threads = options.thread_count();
-  session_options.memory = options.memory_limit();
-  if (is_artifact(file)) {
-    session_options.bindings = dims;
-    if (dims.empty()) {
-      TRY(session_options.bindings, bindings_by_shapes(*model, options, inputs));
-    }
-  }
-  auto session = runtime::Session::create(model, session_options);
-  if (!session.ok()) return std::move(session).error().within(file);
-  LoadedArtifact loaded{std::move(model), std::move(*session), {}, {}};
-  const runtime::Variant& variant = loaded.session->variant();
-  loaded.interface = interface_of(variant);
-  for (const runtime::Port& port : variant.inputs)
-    loaded.demands[port.name] = {port.below > 0 ? std::optional(port.below) : std::nullopt, port.not_zero};
-  return loaded;
+  TRY(const Settings settings, settings_of(options));
+  const BindShapes bind = [&](Graph& graph) { return bind_loaded(graph, inputs, settings.memory); };
+  return isomer::load_artifact(file, settings, session, choices, inputs.files.empty() ? nullptr : bind);
 }
 
 }  // namespace isomer::cli

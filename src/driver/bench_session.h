@@ -1,35 +1,22 @@
 // What `bench` measures: a session with inputs to run it on, where its code reads them as they lie.
 #pragma once
 
+#include <chrono>
 #include <string>
 #include <vector>
 
-#include "cli/load_artifact.h"
-#include "cli/options.h"
+#include "driver/load_artifact.h"
 #include "runtime/memory.h"
-#include "util/quantile.h"
 
-namespace isomer::cli {
-
-struct BenchOptions : CommonOptions {
-  InputOptions inputs;
-  CompileChoices choices;
-  std::string file, report;
-  double duration = 3;
-  bool serve = false;
-  std::vector<std::string> against;
-  std::string model;                                 ///< that peers run; empty: `file`
-  std::string onnxruntime, onednn, cudnn, cublaslt;  ///< their shared libraries
-  bool tf32 = false;                                 ///< peers on a GPU may round products of float32
-};
+namespace isomer {
 
 double milliseconds(std::chrono::steady_clock::duration duration);
 
 /// Its outputs stay in the session.
 class BenchSession {
  public:
-  /// `timed`: each step is.
-  static Result<BenchSession> open(const BenchOptions& options, bool timed);
+  /// `inputs`: in the order of the artifact's, and of their types and shapes.
+  static Result<BenchSession> make(LoadedArtifact artifact, std::vector<Tensor> inputs);
 
   runtime::Session& session() { return *artifact_.session; }
   bool is_on_gpu() { return session().variant().target.device == runtime::DeviceKind::kCuda; }
@@ -58,4 +45,4 @@ class BenchSession {
   std::vector<runtime::Tensor> given_, outputs_;
 };
 
-}  // namespace isomer::cli
+}  // namespace isomer

@@ -3,17 +3,17 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "cli/bench_session.h"
+#include "driver/bench.h"
 
-namespace isomer::cli {
+namespace isomer {
 
-/// Whether it is a library of a GPU that `--against` names.
+/// Whether it is a library of a GPU.
 bool is_gpu_peer(const std::string& name);
 
 /// {"device", "copy_gbs" (read and written), "device_times_ms", "control", "against": {"cudnn": {"version",
 /// "algorithm", "ways", "on_device", "times_ms", "ratio", "ratio_p25", "ratio_p75"}}}. "control": our own second turn
-/// in each round over our first. Peers run the model `options.model`; of a library's ways the fastest is the peer, and
+/// in each round over our first. Peers run the model `choices.model`; of a library's ways the fastest is the peer, and
 /// its result is compared with ours.
-Result<nlohmann::json> measure_on_gpu(BenchSession& bench, const BenchOptions& options);
+Result<nlohmann::json> measure_on_gpu(BenchSession& bench, const BenchChoices& choices, const Settings& settings);
 
-}  // namespace isomer::cli
+}  // namespace isomer

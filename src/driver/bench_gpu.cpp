@@ -1,4 +1,4 @@
-#include "cli/bench_gpu.h"
+#include "driver/bench_gpu.h"
 
 #include <algorithm>
 #include <chrono>
@@ -8,10 +8,11 @@
 #include "backends/cublaslt.h"
 #include "backends/cudnn.h"
 #include "backends/find_library.h"
-#include "cli/load_model.h"
+#include "driver/load_model.h"
 #include "runtime/cuda/event_clock.h"
+#include "util/quantile.h"
 
-namespace isomer::cli {
+namespace isomer {
 namespace {
 
 using nlohmann::json;
@@ -90,10 +91,10 @@ Result<double> median_of(Place& place, Contender& contender, const std::vector<f
 }
 
 Result<backends::GpuPeers> ways_of(const std::string& name, const backends::GpuPeerRequest& request,
-                                   const BenchOptions& options) {
+                                   const BenchChoices& choices) {
   const bool is_cudnn = name == "cudnn";
   const auto foreign = is_cudnn ? backends::cudnn_library() : backends::cublaslt_library();
-  const std::string library = backends::find(foreign, is_cudnn ? options.cudnn : options.cublaslt);
+  const std::string library = backends::find(foreign, library_of(choices, name));
   if (library.empty())
     return unsupported("--against", "the library {} expected, none found; name it with --{}", foreign.names[0], name);
   return is_cudnn ? backends::open_cudnn(library, request) : backends::open_cublaslt(library, request);
@@ -101,10 +102,12 @@ Result<backends::GpuPeers> ways_of(const std::string& name, const backends::GpuP
 
 /// The fastest of a library's ways, if it has any.
 Result<std::optional<Contender>> fastest(const std::string& name, Place& place, const backends::GpuPeerRequest& request,
-                                         const std::vector<float>& expected, const BenchOptions& options) {
-  TRY(backends::GpuPeers peers, ways_of(name, request, options));
+                                         const std::vector<float>& expected, const BenchChoices& choices,
+                                         const Settings& settings) {
+  TRY(backends::GpuPeers peers, ways_of(name, request, choices));
   if (peers.ways.empty())
-    note(options, "{}: nothing for this model{}{}", name, peers.left_out.empty() ? "" : ", ", peers.left_out);
+    settings.messages.say(
+        fmt::format("{}: nothing for this model{}{}", name, peers.left_out.empty() ? "" : ", ", peers.left_out));
   const double most = tolerance(request.graph.value(request.graph.outputs()[0]).type.dtype);
   std::optional<Contender> best;
   double best_time = INFINITY;
@@ -112,7 +115,7 @@ Result<std::optional<Contender>> fastest(const std::string& name, Place& place, 
     Contender contender{name, peers.version, peers.ways.size(), std::move(way), nullptr};
     const auto time = median_of(place, contender, expected, most);
     if (!time.ok()) {
-      note(options, "{}: {}: {}", name, contender.peer->algorithm(), time.error().message());
+      settings.messages.say(fmt::format("{}: {}: {}", name, contender.peer->algorithm(), time.error().message()));
       // What failed on the device ends everything there.
       TRY_VOID(place.device->finish());
       continue;
@@ -124,19 +127,16 @@ Result<std::optional<Contender>> fastest(const std::string& name, Place& place, 
   return best;
 }
 
-Result<std::vector<Contender>> contenders(BenchSession& bench, Place& place, const BenchOptions& options) {
+Result<std::vector<Contender>> contenders(BenchSession& bench, Place& place, const BenchChoices& choices,
+                                          const Settings& settings) {
   std::vector<Contender> all;
-  if (std::none_of(options.against.begin(), options.against.end(), is_gpu_peer)) return all;
-  const std::string file = options.model.empty() ? options.file : options.model;
-  if (is_artifact(file))
-    return Error{ErrorKind::kUsage, "--against",
-                 "a model for the peer expected, '" + file + "' is an artifact; name it with --model"};
-  TRY(const LoadedModel model, load_model(file, options));
+  if (std::ranges::none_of(choices.against, is_gpu_peer)) return all;
+  TRY(const LoadedModel model, load_model(choices.model, settings));
   TRY(const std::vector<float> expected, bench.first_output());
-  const backends::GpuPeerRequest request{model.graph, bench.inputs(), *place.device, options.tf32};
-  for (const std::string& name : options.against) {
+  const backends::GpuPeerRequest request{model.graph, bench.inputs(), *place.device, choices.tf32};
+  for (const std::string& name : choices.against) {
     if (!is_gpu_peer(name)) continue;
-    TRY(auto found, fastest(name, place, request, expected, options));
+    TRY(auto found, fastest(name, place, request, expected, choices, settings));
     if (found) all.push_back(*std::move(found));
   }
   return all;
@@ -170,10 +170,10 @@ json facts_of(const Times& times, const Times& ratios) {
 
 bool is_gpu_peer(const std::string& name) { return name == "cudnn" || name == "cublaslt"; }
 
-Result<json> measure_on_gpu(BenchSession& bench, const BenchOptions& options) {
+Result<json> measure_on_gpu(BenchSession& bench, const BenchChoices& choices, const Settings& settings) {
   using Clock = std::chrono::steady_clock;
   TRY(Place place, Place::open());
-  TRY(std::vector<Contender> all, contenders(bench, place, options));
+  TRY(std::vector<Contender> all, contenders(bench, place, choices, settings));
   // Launches, then a graph: what is measured is the graph.
   for (int k = 0; k < 3; ++k) TRY_VOID(bench.run());
   constexpr int kTurns = 5;
@@ -186,7 +186,7 @@ Result<json> measure_on_gpu(BenchSession& bench, const BenchOptions& options) {
     }
     return times;
   };
-  const auto end = Clock::now() + std::chrono::duration<double>(options.duration);
+  const auto end = Clock::now() + std::chrono::duration<double>(choices.seconds);
   do {
     TRY(const Times first, turns([&] { return bench.run_on_gpu(); }));
     for (Contender& each : all) {
@@ -213,4 +213,4 @@ Result<json> measure_on_gpu(BenchSession& bench, const BenchOptions& options) {
   return result;
 }
 
-}  // namespace isomer::cli
+}  // namespace isomer

@@ -1,22 +1,14 @@
-#include "cli/bench_session.h"
+#include "driver/bench_session.h"
 
 #include <algorithm>
 
-#include "cli/model_inputs.h"
-
-namespace isomer::cli {
+namespace isomer {
 
 using Clock = std::chrono::steady_clock;
 
 double milliseconds(Clock::duration duration) { return std::chrono::duration<double, std::milli>(duration).count(); }
 
-Result<BenchSession> BenchSession::open(const BenchOptions& options, bool timed) {
-  runtime::SessionOptions asked;
-  asked.timed = timed;
-  asked.device_timed = !timed;
-  TRY(LoadedArtifact artifact, load_artifact(options.file, options, asked, options.choices, options.inputs));
-  TRY(std::vector<Tensor> inputs,
-      model_inputs(artifact.interface, options.file, options.inputs, options, artifact.demands));
+Result<BenchSession> BenchSession::make(LoadedArtifact artifact, std::vector<Tensor> inputs) {
   BenchSession bench(std::move(artifact), std::move(inputs));
   TRY_VOID(bench.give_inputs());
   return bench;
@@ -78,4 +70,4 @@ Result<std::vector<float>> BenchSession::first_output() {
   return elements;
 }
 
-}  // namespace isomer::cli
+}  // namespace isomer

@@ -1,0 +1,110 @@
+// include/isomer/rule.h, and what stands behind it
+#include "driver/add_rules.h"
+
+#include <algorithm>
+#include <regex>
+#include <set>
+#include <variant>
+
+#include "driver/rules_of_files.h"
+#include "driver/told.h"
+#include "isomer/rule.h"
+#include "substitutions/library.h"
+#include "util/hash.h"
+#include "verify/prove.h"
+
+namespace isomer {
+namespace {
+
+using namespace substitutions;
+
+constexpr int kDraws = 24;         ///< of types from each family of shapes, where the user gives none
+constexpr size_t kMostProved = 6;  ///< of them, the largest are tried to prove
+
+/// A rule from the equation, or the numbers that refute it.
+Result<std::variant<Rule, verify::Counterexample>> rule_of(const StatedEquation& stated, verify::Prover& prover,
+                                                           uint64_t seed) {
+  std::vector<StatedEquation> places = stated.types ? std::vector{stated} : with_drawn_types(stated, kDraws, seed);
+  if (places.empty())
+    return invalid("", "types of the variables expected, none found, and none drawn fits the equation");
+  using Made = std::variant<Rule, verify::Counterexample>;
+  Random random(seed);
+  const auto counterexample = [&](FloatClass float_class) {
+    std::optional<verify::Counterexample> found;
+    for (size_t k = places.size(); k-- > 0 && !found;) found = counterexample_of(places[k], float_class, random);
+    return found;
+  };
+  // Refuted at one of them, or proved at the first that can be; what has a proof is tried as what it claims to be, too.
+  if (auto found = counterexample(FloatClass::kUnsafe)) return Made(*std::move(found));
+  std::optional<Error> last;
+  std::optional<Rule> rule;
+  for (size_t k = 0; k < std::min(places.size(), kMostProved) && !rule; ++k) {
+    auto proved = prove_rule(equations_at(places[k], *places[k].types), *places[k].types, prover);
+    if (proved.ok())
+      rule = *std::move(proved);
+    else
+      last = std::move(proved).error();
+  }
+  if (!rule) return *std::move(last);
+  if (rule->float_class < FloatClass::kFinite)
+    if (auto found = counterexample(rule->float_class)) return Made(*std::move(found));
+  return Made(*std::move(rule));
+}
+
+}  // namespace
+
+Result<AddedRules> add_rules(const std::vector<StatedEquation>& equations, const std::string& source,
+                             const std::filesystem::path& stem, uint64_t seed) {
+  TRY(verify::Prover prover, verify::Prover::start());
+  const auto axioms = verify::all_axioms();
+  RulesFile file{fmt::format("(added) {}", stem.filename().string()), {}};
+  if (std::filesystem::exists(std::filesystem::path(stem) += ".rules")) {
+    auto read = read_rules(stem, axioms);
+    if (!read.ok()) return std::move(read).error().within(stem.string());
+    file = *std::move(read);
+  }
+  std::set<std::string> names, texts;
+  for (const Rule& rule : file.rules) {
+    names.insert(rule.name);
+    texts.insert(rule.text());
+  }
+  AddedRules added;
+  for (const StatedEquation& equation : equations) {
+    const std::string place = fmt::format("{}line {}", source.empty() ? "" : source + ": ", equation.line);
+    auto made = rule_of(equation, prover, seed);
+    if (!made.ok()) return std::move(made).error().within(place);
+    if (const auto* counterexample = std::get_if<verify::Counterexample>(&*made)) {
+      added.counterexample = counterexample->text();
+      return added;
+    }
+    Rule rule = std::get<Rule>(*std::move(made));
+    added.rules.push_back({"", rule.text()});
+    if (!texts.insert(rule.text()).second) continue;
+    rule.name =
+        equation.label.empty() ? "added-" + Hasher().add(rule.text()).finish().hex().substr(0, 6) : equation.label;
+    if (!names.insert(rule.name).second)
+      return invalid(place, "a name of its own expected, there is a rule '{}'", rule.name);
+    added.rules.back().name = rule.name;
+    file.rules.push_back(std::move(rule));
+  }
+  TRY_VOID(write_rules(stem, file, axioms));
+  return added;
+}
+
+Expected<std::vector<RuleOfEquation>> rules_of_equations(const std::string& equations, const std::string& rules,
+                                                         const RulesOfEquationsOptions& options) {
+  return told<std::vector<RuleOfEquation>>(options.stop, [&]() -> Result<std::vector<RuleOfEquation>> {
+    TRY(const auto stated, parse_equations(equations));
+    TRY(const AddedRules added, add_rules(stated, "", rules_stem(rules), options.seed));
+    if (added.counterexample) {
+      const std::string numbers = std::regex_replace(*added.counterexample, std::regex("\\n *"), "; ");
+      return Error{ErrorKind::kMismatch, fmt::format("line {}", stated[added.rules.size()].line),
+                   "an equation that holds expected, one that numbers refute found: " + numbers};
+    }
+    std::vector<RuleOfEquation> made;
+    for (const AddedRule& rule : added.rules) made.push_back({rule.name, rule.text});
+    return made;
+  });
+}
+
+}  // namespace isomer

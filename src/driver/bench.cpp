@@ -1,0 +1,186 @@
+#include "driver/bench.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "backends/find_library.h"
+#include "backends/onednn.h"
+#include "backends/onnxruntime.h"
+#include "driver/bench_gpu.h"
+#include "driver/load_model.h"
+#include "util/machine_peak.h"
+#include "util/quantile.h"
+#include "util/resident.h"
+
+namespace isomer {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using nlohmann::json;
+
+/// The time of a task that runs others has theirs in it.
+json tasks_of(const runtime::Session& session) {
+  int64_t total = 0;
+  for (const auto& time : session.times())
+    if (time.depth == 0) total += time.nanoseconds;
+  json tasks = json::array();
+  for (const auto& time : session.times()) {
+    if (time.runs == 0) continue;
+    const double microseconds = static_cast<double>(time.nanoseconds) / 1e3 / static_cast<double>(time.runs);
+    tasks.push_back(
+        {{"name", time.step->name},
+         {"ops", time.step->operators},
+         {"depth", time.depth},
+         {"share", static_cast<double>(time.nanoseconds) / static_cast<double>(std::max<int64_t>(total, 1))},
+         {"median_us", microseconds},
+         {"gflops", static_cast<double>(time.step->flops) / (microseconds * 1e3)}});
+  }
+  return tasks;
+}
+
+/// A peer with the times of its runs, and for each round the ratio of its median to ours.
+struct Rival {
+  std::string name;
+  std::unique_ptr<backends::Peer> peer;
+  int count = 1;  ///< runs a round
+  std::vector<double> times = {}, ratios = {};
+};
+
+/// Ours and each peer's in turns, as often each in a round as take some milliseconds: drifts of the machine meet all.
+Result<void> race(BenchSession& bench, std::vector<Rival>& rivals, double seconds) {
+  const auto timed = [](backends::Peer& peer) -> Result<double> {
+    const auto start = Clock::now();
+    TRY_VOID(peer.run());
+    return milliseconds(Clock::now() - start);
+  };
+  const auto some_milliseconds = [](double one) {
+    return std::clamp(static_cast<int>(20 / std::max(one, 1e-3)), 1, 1000);
+  };
+  for (Rival& rival : rivals) {
+    TRY_VOID(rival.peer->run());
+    TRY(const double time, timed(*rival.peer));
+    rival.count = some_milliseconds(time);
+  }
+  TRY(const double own, bench.run());
+  const int count = some_milliseconds(own);
+  // Workers spin for a while when their work is done: the other's turn begins when they sleep.
+  const auto settle = [&] {
+    if (bench.session().threads() > 1) std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  };
+  const auto end = Clock::now() + std::chrono::duration<double>(static_cast<double>(rivals.size() + 1) * seconds);
+  do {
+    settle();
+    std::vector<double> ours;
+    for (int i = 0; i < count; ++i) {
+      TRY(const double time, bench.run());
+      ours.push_back(time);
+    }
+    for (Rival& rival : rivals) {
+      settle();
+      std::vector<double> theirs;
+      for (int i = 0; i < rival.count; ++i) {
+        TRY(const double time, timed(*rival.peer));
+        theirs.push_back(time);
+      }
+      rival.ratios.push_back(quantile(theirs, 0.5) / quantile(ours, 0.5));
+      rival.times.insert(rival.times.end(), theirs.begin(), theirs.end());
+    }
+  } while (Clock::now() < end);
+  return {};
+}
+
+Result<std::unique_ptr<backends::Peer>> open_peer(const std::string& name, BenchSession& bench,
+                                                  const BenchChoices& choices, const Settings& settings) {
+  const int threads = bench.session().threads();
+  if (name == "onnxruntime") {
+    const std::string library = backends::find(backends::onnxruntime_library(), library_of(choices, "onnxruntime"));
+    if (library.empty())
+      return unsupported("--against", "ONNX Runtime expected, none found; name its shared library with --onnxruntime");
+    return backends::open_onnxruntime(library, choices.model, bench.interface(), bench.inputs(), threads);
+  }
+  if (is_gpu_peer(name)) return Error{ErrorKind::kUsage, "--against", "code of a GPU expected beside " + name};
+  if (name != "onednn")
+    return Error{ErrorKind::kUsage, "--against", "onnxruntime or onednn expected, '" + name + "' found"};
+  const std::string library = backends::find(backends::onednn_library(), library_of(choices, "onednn"));
+  if (library.empty())
+    return unsupported("--against", "oneDNN expected, none found; name its shared library with --onednn");
+  TRY(const LoadedModel loaded, load_model(choices.model, settings));
+  TRY(const std::vector<float> expected, bench.first_output());
+  TRY(auto peer, backends::open_onednn(library, loaded.graph, bench.inputs(), expected, threads));
+  if (!peer)
+    settings.messages.say("onednn: no primitive for " + (loaded.graph.node_count() == 1
+                                                             ? loaded.graph.node(loaded.graph.nodes()[0]).op_type
+                                                             : std::string("more than one operator")));
+  return peer;
+}
+
+/// Peers run a model.
+Result<void> check_model(const BenchChoices& choices) {
+  if (choices.against.empty() || !is_artifact(choices.model)) return {};
+  return Error{ErrorKind::kUsage, "--against",
+               "a model for the peer expected, '" + choices.model + "' is an artifact; name it with --model"};
+}
+
+Result<json> compare_with_peers(BenchSession& bench, const BenchChoices& choices, const Settings& settings) {
+  std::vector<Rival> rivals;
+  TRY_VOID(check_model(choices));
+  for (const std::string& name : choices.against) {
+    if (bench.is_on_gpu() && is_gpu_peer(name)) continue;
+    TRY(auto peer, open_peer(name, bench, choices, settings));
+    if (peer) rivals.push_back({name, std::move(peer)});
+  }
+  json result = json::object();
+  if (rivals.empty()) return result;
+  TRY_VOID(race(bench, rivals, choices.seconds));
+  for (const Rival& rival : rivals) {
+    json& facts = result[rival.name];
+    facts = {{"version", rival.peer->version()},
+             {"times_ms", rival.times},
+             {"ratio", quantile(rival.ratios, 0.5)},
+             {"ratio_p25", quantile(rival.ratios, 0.25)},
+             {"ratio_p75", quantile(rival.ratios, 0.75)}};
+    if (const std::string algorithm = rival.peer->algorithm(); !algorithm.empty()) facts["algorithm"] = algorithm;
+  }
+  return result;
+}
+
+}  // namespace
+
+std::string library_of(const BenchChoices& choices, const std::string& peer) {
+  const auto found = choices.libraries.find(peer);
+  return found == choices.libraries.end() ? "" : found->second;
+}
+
+double peak_memory_mb() { return static_cast<double>(peak_resident_bytes()) / (1 << 20); }
+
+Result<json> measured(const OpenBench& open, const BenchChoices& choices, const Settings& settings) {
+  TRY(BenchSession bench, open(false));
+  TRY_VOID(bench.run_for(choices.seconds / 10));
+  TRY(const std::vector<double> times, bench.run_for(choices.seconds));
+  TRY(json against, compare_with_peers(bench, choices, settings));
+  json gpu = json::object();
+  if (bench.is_on_gpu()) {
+    TRY(gpu, measure_on_gpu(bench, choices, settings));
+    against.update(gpu["against"]);
+    gpu.erase("against");
+  }
+  TRY(BenchSession profile, open(true));
+  TRY(const std::vector<double> profiled, profile.run_for(choices.seconds / 3));
+  double gflop = 0;
+  for (const auto& time : profile.session().times())
+    gflop += static_cast<double>(time.step->flops) / 1e9 * static_cast<double>(time.runs) /
+             static_cast<double>(profiled.size());
+  const double median = quantile(times, 0.5);
+  json report = {
+      {"threads", bench.session().threads()}, {"times_ms", times},
+      {"min_ms", quantile(times, 0)},         {"median_ms", median},
+      {"p90_ms", quantile(times, 0.9)},       {"p99_ms", quantile(times, 0.99)},
+      {"peak_memory_mb", peak_memory_mb()},   {"gflop", gflop},
+      {"gflops", gflop / median * 1e3},       {"fma_peak_gflops", measure_fma_peak(bench.session().threads())},
+      {"tasks", tasks_of(profile.session())}, {"against", against}};
+  report.update(gpu);
+  return report;
+}
+
+}  // namespace isomer
