@@ -18,11 +18,13 @@
 #include "driver/load_model.h"
 #include "driver/told.h"
 #include "graph/interpret.h"
+#include "isomer/backend.h"
 #include "isomer/compile.h"
 #include "isomer/isomer.h"
 #include "isomer/library.h"
 #include "isomer/model.h"
 #include "isomer/optimize.h"
+#include "isomer/rule.h"
 #include "isomer/verify.h"
 #include "kernel/fingerprint.h"
 #include "util/threads.h"
@@ -231,6 +233,57 @@ nb::list check_equations(const std::string& equations, const std::vector<std::st
   for (const isomer::CheckedEquation& each : checked)
     result.append(nb::make_tuple(each.line, text(each.label), text(each.statement), each.verdict, each.rules, each.laws,
                                  text(each.why)));
+  return result;
+}
+
+nb::list add_rules(const std::string& equations, const std::string& rules, uint64_t seed) {
+  isomer::RulesOfEquationsOptions options;
+  options.seed = seed;
+  const std::vector<isomer::RuleOfEquation> made = interruptible(false, [&](const isomer::Stop& stop) {
+    options.stop = &stop;
+    return isomer::rules_of_equations(equations, rules, options);
+  });
+  nb::list result;
+  for (const isomer::RuleOfEquation& each : made) result.append(nb::make_tuple(text(each.name), text(each.statement)));
+  return result;
+}
+
+nb::list found_backends() {
+  nb::list result;
+  for (const isomer::FoundBackend& each : isomer::found_backends())
+    result.append(nb::make_tuple(each.name, each.library));
+  return result;
+}
+
+nb::dict bench(const std::string& file, double seconds, const std::vector<std::string>& against,
+               const std::map<std::string, std::string>& libraries, const std::string& model, const std::string& target,
+               const Sizes& dims, const Shapes& shapes, int threads, uint64_t seed, const nb::object& note) {
+  isomer::BenchModelOptions options;
+  options.seconds = seconds;
+  options.against = against;
+  options.libraries = libraries;
+  options.model = model;
+  options.target = target;
+  options.dims = dims;
+  options.shapes = shapes;
+  options.threads = threads;
+  options.seed = seed;
+  options.progress = progress_of(nb::none(), note);
+  const isomer::ModelTimes times = interruptible(false, [&](const isomer::Stop& stop) {
+    options.stop = &stop;
+    return isomer::bench_model(file, options);
+  });
+  nb::list others;
+  for (const isomer::BackendTimes& each : times.against)
+    others.append(nb::make_tuple(each.name, each.version, each.median_ms, each.ratio, each.ratio_p25, each.ratio_p75));
+  nb::dict result;
+  result["runs"] = times.runs;
+  result["min_ms"] = times.min_ms;
+  result["median_ms"] = times.median_ms;
+  result["p90_ms"] = times.p90_ms;
+  result["p99_ms"] = times.p99_ms;
+  result["against"] = others;
+  result["report"] = text(times.report);
   return result;
 }
 
@@ -647,6 +700,10 @@ NB_MODULE(_isomer, module) {
              "threads"_a, "seed"_a, "memory"_a);
   module.def("library_rules", &library_rules, "files"_a);
   module.def("check_equations", &check_equations, "equations"_a, "rules"_a, "threads"_a, "seed"_a);
+  module.def("add_rules", &add_rules, "equations"_a, "rules"_a, "seed"_a);
+  module.def("found_backends", &found_backends);
+  module.def("bench", &bench, "file"_a, "seconds"_a, "against"_a, "libraries"_a, "model"_a, "target"_a, "dims"_a,
+             "shapes"_a, "threads"_a, "seed"_a, "note"_a.none());
   module.def("compare", &compare, "reference"_a, "candidate"_a, "dims"_a, "shapes"_a, "runs"_a, "threads"_a, "seed"_a);
   module.def("compile", &compile, "model"_a, "artifact"_a, "target"_a, "level"_a, "seconds"_a.none(), "dims"_a,
              "shapes"_a, "variants"_a, "tune"_a, "check"_a, "records"_a, "threads"_a, "seed"_a, "doing"_a.none(),

@@ -1,4 +1,5 @@
 """Models optimized, verified, compared and compiled."""
+import contextlib
 import dataclasses
 import glob
 import importlib.util
@@ -241,6 +242,59 @@ def compile(model, output, *, target="cpu", level=None, time=None, dims=None, sh
         told.close()
     return Compiled(pathlib.Path(output), made["check"], json.loads(made["report"]) if made["report"] else {},
                     made["interrupted"])
+
+
+@dataclasses.dataclass(frozen=True)
+class BackendTimes:
+    """Another library's times. `ratio`: its time over ours, the median of turns; `ratio_p25`, `ratio_p75`: the quartiles."""
+    name: str
+    version: str
+    median_ms: float
+    ratio: float
+    ratio_p25: float
+    ratio_p75: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Times:
+    """How long a model takes. `report`: all times, and those of its tasks."""
+    runs: int
+    min_ms: float
+    median_ms: float
+    p90_ms: float
+    p99_ms: float
+    against: list
+    report: dict
+
+
+def backends():
+    """The libraries of others that this machine has: a dict of what is opened by name ("onnxruntime", "onednn", "cudnn", "cublaslt")."""
+    return dict(_isomer.found_backends())
+
+
+def bench(model, *, against=(), time="3s", target="cpu", reference=None, libraries=None, dims=None, shapes=None, threads=0, seed=0,
+          progress=None):
+    """Measures a model, compiled in memory, or an artifact (.iso), with libraries of others in turns.
+
+    Args:
+        against: Names of `isomer.backends()`; "onednn", "cudnn" and "cublaslt" run models of one operator.
+        time: Of each turn.
+        target: Of a model: "cpu", "cpu=NAME" as LLVM calls it, "cuda" or "cuda=sm_90a".
+        reference: The model that others run, where an artifact is measured.
+        libraries: {name: file} of those that are not to be searched for.
+    """
+    known = {"onnxruntime": _onnxruntime(), **(libraries or {})}
+    told = progress_of(progress)
+    try:
+        with file_of(model) as path, contextlib.ExitStack() as stack, raised():
+            other = stack.enter_context(file_of(reference)) if reference is not None else ""
+            found = _isomer.bench(path, seconds_of(time), [against] if isinstance(against, str) else list(against),
+                                  {name: os.fspath(file) for name, file in known.items()}, other, target,
+                                  _dims(dims), _shapes(shapes), threads, seed, told.note)
+    finally:
+        told.close()
+    return Times(found["runs"], found["min_ms"], found["median_ms"], found["p90_ms"], found["p99_ms"],
+                 [BackendTimes(*each) for each in found["against"]], json.loads(found["report"]))
 
 
 @dataclasses.dataclass(frozen=True)

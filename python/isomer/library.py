@@ -10,7 +10,7 @@ import os
 from . import _isomer
 from ._errors import raised
 
-__all__ = ["Equation", "Rule", "check", "rules"]
+__all__ = ["Equation", "Rule", "add", "check", "rules"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,3 +70,22 @@ def check(equations, *, rules=(), threads=0, seed=0):
     text = equations if isinstance(equations, str) else "\n".join(equations)
     with raised():
         return [Equation(*found) for found in _isomer.check_equations(text, _paths(rules), threads, seed)]
+
+
+def add(equations, rules, *, seed=0):
+    """Proves equations and adds them as rules to a file, which `isomer.optimize(rules=…)` then searches over. Needs the program `z3`.
+
+    Args:
+        equations: Lines of `[NAME |] [TYPES |] LEFT ; … = RIGHT ; …`, as of `check`; types are drawn where there are none.
+        rules: STEM.rules, with the proofs in STEM.proofs beside it; both are made where they are not there.
+
+    Returns:
+        A pair (name, statement) for each line; the name is "" where there was such a rule.
+
+    Raises:
+        CheckFailed: Numbers refute an equation.
+        InvalidModel: A line is no equation, has a name that another rule has, or is neither proved nor refuted.
+    """
+    text = equations if isinstance(equations, str) else "\n".join(equations)
+    with raised():
+        return list(_isomer.add_rules(text, os.fspath(rules), seed))

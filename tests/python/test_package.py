@@ -511,3 +511,25 @@ def test_library_says_its_rules_and_where_equations_stand():
         isomer.library.check("Add(x, y")
     with pytest.raises(isomer.Error, match="no such file"):
         isomer.library.rules("no such file")
+
+
+def test_library_adds_what_it_proves(tmp_path):
+    mine = tmp_path / "mine.rules"
+    assert isomer.library.add("twice | x[2,3] | Relu(Relu(x)) = Relu(x)", mine) == [("twice", "Relu(Relu(a)) = Relu(a)")]
+    assert [rule.name for rule in isomer.library.rules(mine)] == ["twice"]
+    with pytest.raises(isomer.CheckFailed, match="numbers refute"):
+        isomer.library.add(["x[2,3] | Relu(x) = x"], mine)
+
+
+def test_bench_measures_models_and_artifacts(tmp_path):
+    model = branches()[0]
+    times = isomer.bench(model, time=0.05, dims={"batch": 4}, threads=1)
+    assert 0 < times.min_ms <= times.median_ms <= times.p99_ms and times.runs >= 1 and times.report["tasks"]
+    assert times.against == []
+    isomer.compile(model, tmp_path / "model.iso", level=2, dims={"batch": 4})
+    assert isomer.bench(tmp_path / "model.iso", time=0.05, threads=1).median_ms > 0
+    if "onnxruntime" in isomer.backends():
+        [other] = isomer.bench(tmp_path / "model.iso", against="onnxruntime", reference=model, time=0.05, threads=1).against
+        assert other.name == "onnxruntime" and other.ratio_p25 <= other.ratio <= other.ratio_p75
+    with pytest.raises(isomer.UsageError, match="toaster"):
+        isomer.bench(model, against=["toaster"], time=0.05, dims={"batch": 4})
