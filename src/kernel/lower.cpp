@@ -13,11 +13,22 @@ using te::BufferRef;
 
 class Lowering {
  public:
-  Lowering(const te::Program& program, const std::vector<TaskType>& inputs) : program_(program) {
+  Lowering(const te::Program& program, const std::vector<TaskType>& inputs, const std::vector<SizeNames>& sizes)
+      : program_(program) {
+    // They come first: shapes of the inputs read them.
+    std::vector<int> size_buffers;
+    for (size_t i = 0; i < sizes.size(); ++i) {
+      const int buffer =
+          add_buffer(fmt::format("sizes{}", i), DataType::kInt64, {static_cast<int64_t>(sizes[i].size())});
+      for (size_t k = 0; k < sizes[i].size(); ++k)
+        sizes_.emplace(sizes[i][k], load_buffer(kernel_, buffer, {te::index(static_cast<int64_t>(k))}));
+      size_buffers.push_back(buffer);
+    }
     for (size_t i = 0; i < inputs.size(); ++i) {
       const bool present = inputs[i].dtype != DataType::kUndefined;
       kernel_.inputs.push_back(present ? add_buffer(fmt::format("in{}", i), inputs[i].dtype, inputs[i].shape) : -1);
     }
+    kernel_.inputs.insert(kernel_.inputs.end(), size_buffers.begin(), size_buffers.end());
   }
 
   Result<Kernel> run() {
@@ -64,6 +75,10 @@ class Lowering {
         if (variable->kind == te::VarKind::kTime) return loop_variable(time_);
         if (variable->kind == te::VarKind::kLoop) return loop_variable(loops_.at(variable->index));
         return {};
+      }
+      if (const auto* symbol = te::as<te::Symbol>(e)) {
+        const auto found = sizes_.find(symbol->name);
+        return found == sizes_.end() ? Expr() : found->second;
       }
       const auto* load = te::as<te::Load>(e);
       if (!load) return {};
@@ -318,6 +333,7 @@ class Lowering {
 
   const te::Program& program_;
   Kernel kernel_;
+  std::map<std::string, Expr> sizes_;     ///< loads of what symbols stand for
   std::string name_;                      ///< of the stage at hand
   std::vector<std::vector<int>> stages_;  ///< buffers of the components of earlier stages
   int time_ = -1;                         ///< the variable of the steps of the scan at hand
@@ -331,8 +347,9 @@ class Lowering {
 
 }  // namespace
 
-Result<Kernel> lower(const te::Program& program, const std::vector<TaskType>& inputs) {
-  return Lowering(program, inputs).run();
+Result<Kernel> lower(const te::Program& program, const std::vector<TaskType>& inputs,
+                     const std::vector<SizeNames>& sizes) {
+  return Lowering(program, inputs, sizes).run();
 }
 
 }  // namespace isomer::kernel

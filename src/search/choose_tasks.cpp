@@ -76,6 +76,8 @@ class Chooser {
     for (size_t t = 0; t < made.tasks.size(); ++t) {
       made.keys.emplace_back();
       if (made.tasks[t].runs_bodies) continue;
+      TRY(const LoweredTask* const lowered, timer_.table().lowered(graph_, made.tasks[t]));
+      if (lowered->is_open) continue;
       TRY(made.keys.back(), timer_.key(graph_, made.tasks[t]));
       if (!made.keys.back()->is_view) made.same[*made.keys.back()].push_back(t);
     }

@@ -153,6 +153,7 @@ class Compiler {
       ++result_.tuned;
       return *std::move(tuned);
     }
+    if (task.is_open) return {task.start, {}};
     kernel::Preferring preferring;
     return kernel::scheduled(task.start, options_.space, machine_of(options_), preferring);
   }

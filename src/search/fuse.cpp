@@ -207,6 +207,8 @@ class Fuser {
 
   Result<std::vector<Task>> run() {
     TRY(const std::vector<NodeId> order, needed_nodes());
+    add_sizes(graph_.inputs());
+    add_sizes(graph_.captures());
     for (const NodeId id : order) TRY_VOID(add(id));
     std::vector<Task> tasks;
     for (Group& group : groups_)
@@ -246,11 +248,7 @@ class Fuser {
     if (node.op->control) return add_control(id);
     if (!node.op->compute)
       return unsupported(label(graph_, id), "a node with a tensor expression expected, none found");
-    for (const auto* list : {&node.inputs, &node.outputs})
-      for (const ValueId value : *list)
-        if (value.valid() && !constants(graph_.value(value).type.shape.value_or(Shape{Dim::symbol("?")})))
-          return unsupported(label(graph_, id), "sizes that are known at compile time expected, those of '{}' are not",
-                             graph_.value(value).name);
+    TRY(std::vector<ValueId> sizes_of, sources_of_sizes(id));
     const OpContext context = context_of(graph_, id);
     TRY(te::Program program, node.op->compute(context));
     specialize(program, node.inputs);
@@ -258,7 +256,8 @@ class Fuser {
     group.task.nodes = {id};
     group.task.inputs = node.inputs;
     group.task.program = std::move(program);
-    group.form = form_of(group.task.program, graph_, node.inputs);
+    group.form = sizes_of.empty() ? form_of(group.task.program, graph_, node.inputs) : Form::kOther;
+    group.task.sizes_of = std::move(sizes_of);
     group.terms = terms(group.task.program);
     if (group.terms > kMostTerms)
       return unsupported(label(graph_, id), "an operator of at most {} terms expected, {} found", kMostTerms,
@@ -279,8 +278,54 @@ class Fuser {
       group.has_rows = true;
     }
     for (const ValueId output : group.task.outputs) group_of_[output] = index;
+    add_sizes(group.task.outputs);
     groups_.push_back(std::move(group));
     return {};
+  }
+
+  /// What data decide the size of is a source of the sizes that its dims are.
+  void add_sizes(const std::vector<ValueId>& values) {
+    for (const ValueId value : values) {
+      const ValueType& type = graph_.value(value).type;
+      if (!type.has_shape() || !is_computable(type.dtype)) continue;
+      for (const Dim& dim : *type.shape)
+        if (const std::string symbol = symbol_of(dim); !symbol.empty()) size_of_.try_emplace(symbol, value);
+    }
+  }
+
+  /// Values that have the sizes which the node's program may ask for by name. An output's own sizes are the program's.
+  Result<std::vector<ValueId>> sources_of_sizes(NodeId id) const {
+    const Node& node = graph_.node(id);
+    std::vector<ValueId> sources;
+    std::optional<std::string> missing;
+    const auto look = [&](const Expr& expr, bool is_own) {
+      te::for_each_node(expr, [&](const Expr& e) {
+        const auto* symbol = te::as<te::Symbol>(e);
+        if (!symbol) return;
+        const auto found = size_of_.find(symbol->name);
+        if (found == size_of_.end()) {
+          if (!is_own) missing = symbol->name;
+        } else if (std::ranges::find(sources, found->second) == sources.end()) {
+          sources.push_back(found->second);
+        }
+      });
+    };
+    for (const auto* list : {&node.inputs, &node.outputs})
+      for (const ValueId value : *list) {
+        if (!value.valid()) continue;
+        const Value& known = graph_.value(value);
+        if (!known.type.has_shape())
+          return unsupported(label(graph_, id), "values of known rank expected, '{}' of type {} found", known.name,
+                             known.type.text());
+        for (const Dim& dim : *known.type.shape) look(dim.expr(), list == &node.outputs);
+        if (known.content && list == &node.inputs)
+          for (const auto& element : *known.content)
+            if (element) look(element->expr(), true);
+      }
+    if (missing)
+      return unsupported(label(graph_, id), "sizes that a value before it has expected, '{}' is that of none",
+                         *missing);
+    return sources;
   }
 
   /// A node over bodies is a task of its own, for which values may have any sizes.
@@ -306,6 +351,7 @@ class Fuser {
                              graph_.value(value).name, type.text());
       }
     for (const ValueId output : task.outputs) group_of_[output] = static_cast<int>(groups_.size());
+    add_sizes(task.outputs);
     groups_.push_back(std::move(group));
     return {};
   }
@@ -505,6 +551,7 @@ class Fuser {
   std::vector<int> uses_;
   std::vector<Group> groups_;
   std::map<ValueId, int> group_of_;
+  std::map<std::string, ValueId> size_of_;  ///< by symbol: a value of which it is a dim
 };
 
 }  // namespace
@@ -525,6 +572,9 @@ int viewed_input(const te::Program& program, const std::vector<kernel::TaskType>
   const auto* load = te::as<te::Load>(body->bodies[0]);
   if (!load || load->buffer.kind != BufferRef::Kind::kInput) return -1;
   const kernel::TaskType& input = inputs[load->buffer.index];
+  // Of a view one dim may follow from the number of elements.
+  const auto open = std::ranges::count_if(body->axes, [](const Dim& dim) { return !dim.is_constant(); });
+  if (open > 1 || (open == 1 && std::ranges::any_of(body->axes, [](const Dim& dim) { return dim.is(0); }))) return -1;
   if (input.dtype != body->bodies[0].dtype() || !(element_count(input.shape) == element_count(body->axes))) return -1;
   const auto offset = [](const Shape& shape, const std::vector<Expr>& index) {
     Expr result = te::index(0);

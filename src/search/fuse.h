@@ -16,8 +16,8 @@ struct FuseOptions {
 };
 
 /// The tasks of a graph whose dims are bound, in an order in which they can run; nodes that no output needs are left
-/// out. Nodes over bodies are tasks too; their bodies are graphs of their own. Errors (kUnsupported): a node without a
-/// program, or whose sizes data decide; it is named.
+/// out. Nodes over bodies are tasks too; their bodies are graphs of their own. What has a size that data decide is a
+/// task of its own. Errors (kUnsupported): a node without a program, or of values whose rank is not known; it is named.
 Result<std::vector<Task>> fuse(const Graph& graph, const FuseOptions& options, TaskDecider& decider);
 /// As preferred.
 Result<std::vector<Task>> fuse(const Graph& graph, const FuseOptions& options = {});

@@ -315,6 +315,10 @@ class Assigner {
       return {};
     }
     TRY(const LoweredTask* const lowered, table_.lowered(graph_, task));
+    if (lowered->is_open) {
+      edges.push_back({1, vertex, kNever});
+      return {};
+    }
     const Kernel& kernel = lowered->start.kernel();
     std::set<int> constants;
     for (size_t k = 0; k < task.inputs.size(); ++k)

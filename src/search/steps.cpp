@@ -23,6 +23,7 @@ struct Scope {
   const Graph& graph;
   std::vector<int> uses;
   std::map<std::pair<ValueId, std::string>, int> values;
+  std::map<ValueId, int> sizes;  ///< values that hold the dims of the graph's
 };
 
 /// Values that kernels or bodies write row-major: these may be anywhere.
@@ -80,7 +81,8 @@ class StepMaker {
     value.name = std::move(name);
     value.type = static_cast<runtime::ElementType>(dtype);
     for (const Dim& dim : shape) value.dims.push_back(dim.constant().value_or(-1));
-    value.bytes = std::holds_alternative<runtime::Dynamic>(place) ? 0 : byte_size(dtype, element_count(shape).value());
+    const bool is_fixed = constants(shape) && !std::holds_alternative<runtime::Dynamic>(place);
+    value.bytes = is_fixed ? byte_size(dtype, element_count(shape).value()) : 0;
     value.place = place;
     variant_.values.push_back(std::move(value));
     return static_cast<int>(variant_.values.size()) - 1;
@@ -89,10 +91,10 @@ class StepMaker {
   int add_value(const Value& value, runtime::Place place) {
     return add_value(value.name, value.type.dtype, *value.type.shape, place);
   }
-  /// In the arena, unless data decide its size.
-  int add_value(const Value& value) {
-    const bool is_fixed = constants(*value.type.shape).has_value();
-    return add_value(value, is_fixed ? runtime::Place(runtime::InArena{}) : runtime::Place(runtime::Dynamic{}));
+  int add_value(const Value& value) { return add_value(value, place_of(*value.type.shape)); }
+  /// In the arena, unless data decide the size.
+  static runtime::Place place_of(const Shape& shape) {
+    return constants(shape) ? runtime::Place(runtime::InArena{}) : runtime::Place(runtime::Dynamic{});
   }
 
   /// Equal places in memory are one weight.
@@ -186,7 +188,7 @@ class StepMaker {
       if (made.task.runs_bodies) {
         TRY(step.action, control(scope, made, steps));
       } else {
-        step.action = runtime::KernelStep{made.kernel, arguments_of(scope, made)};
+        step.action = runtime::KernelStep{made.kernel, arguments_of(scope, made, steps)};
         step.flops = kernels_[made.kernel].flops;
       }
       steps.push_back(std::move(step));
@@ -194,7 +196,23 @@ class StepMaker {
     return {};
   }
 
-  std::vector<int32_t> arguments_of(Scope& scope, const RegionTask& made) {
+  /// The dims of a value, which a step before reads.
+  int sizes_of(Scope& scope, ValueId id, std::vector<Step>& steps) {
+    const auto [known, is_new] = scope.sizes.try_emplace(id, -1);
+    if (!is_new) return known->second;
+    const Value& value = scope.graph.value(id);
+    Step step;
+    step.name = "sizes of " + value.name;
+    const int of = value_of(scope, id);
+    known->second =
+        add_value(step.name, DataType::kInt64, {static_cast<int64_t>(value.type.shape->size())}, runtime::InArena{});
+    step.action = runtime::ShapeStep{of, known->second};
+    steps.push_back(std::move(step));
+    return known->second;
+  }
+
+  /// `steps` get what reads sizes.
+  std::vector<int32_t> arguments_of(Scope& scope, const RegionTask& made, std::vector<Step>& steps) {
     const kernel::Kernel& kernel = kernels_[made.kernel].kernel;
     std::set<int> used;
     kernel::for_each_expression(kernel.body, [&](const kernel::Expr& e) { used.merge(kernel::loads(e)); });
@@ -203,7 +221,9 @@ class StepMaker {
     std::vector<int32_t> arguments(kernel.buffers.size(), -1);
     for (size_t k = 0; k < kernel.inputs.size(); ++k)
       if (const int b = kernel.inputs[k]; b >= 0 && used.contains(b))
-        arguments[b] = value_of(scope, made.task.inputs[k], made.task.input_layout(k));
+        arguments[b] = k < made.task.inputs.size()
+                           ? value_of(scope, made.task.inputs[k], made.task.input_layout(k))
+                           : sizes_of(scope, made.task.sizes_of[k - made.task.inputs.size()], steps);
     for (size_t k = 0; k < kernel.outputs.size(); ++k)
       if (const int b = kernel.outputs[k]; b >= 0)
         arguments[b] = scope.values.at({made.task.outputs[k], made.task.output_layout(k)});
@@ -213,7 +233,7 @@ class StepMaker {
     for (const auto& [b, weight] : made.packed) arguments[b] = add(b, runtime::InWeights{weight});
     for (const int b : used)
       if (arguments[b] < 0 && kernel.buffers[b].scope == kernel::Scope::kArgument)
-        arguments[b] = add(b, runtime::InArena{});
+        arguments[b] = add(b, place_of(kernel.buffers[b].shape));
     return arguments;
   }
 

@@ -9,8 +9,7 @@
 namespace isomer {
 
 /// Adds the variant that runs a graph; its target and bindings are left to the caller. The artifact has the code of
-/// `kernels` and the packed weights; other constants become weights here. Values whose sizes data decide come from
-/// loops that stack and from branches of different shapes: only such steps and outputs take them. Errors
+/// `kernels` and the packed weights; other constants become weights here. Errors
 /// (kUnsupported): states of a loop that change their shape, by name.
 Result<void> add_variant(const Region& whole, const std::vector<kernel::ScheduledKernel>& kernels,
                          runtime::Artifact& artifact);

@@ -38,12 +38,27 @@ Result<std::vector<kernel::TaskType>> input_types(const Graph& graph, const Task
       continue;
     }
     const ValueType& type = graph.value(value).type;
-    if (!type.has_shape() || !constants(*type.shape))
-      return unsupported(graph.value(value).name, "a shape that is known at compile time expected, {} found",
-                         type.text());
+    if (!type.has_shape())
+      return unsupported(graph.value(value).name, "a shape of known rank expected, {} found", type.text());
     types.push_back({type.dtype, *type.shape});
   }
   return types;
+}
+
+std::string symbol_of(const Dim& dim) {
+  const te::Expr expr = dim.expr();
+  const auto* symbol = te::as<te::Symbol>(expr);
+  return symbol ? symbol->name : std::string();
+}
+
+std::vector<kernel::SizeNames> size_names(const Graph& graph, const Task& task) {
+  std::vector<kernel::SizeNames> all;
+  for (const ValueId value : task.sizes_of) {
+    kernel::SizeNames names;
+    for (const Dim& dim : *graph.value(value).type.shape) names.push_back(symbol_of(dim));
+    all.push_back(std::move(names));
+  }
+  return all;
 }
 
 }  // namespace isomer

@@ -14,6 +14,9 @@ struct Task {
   std::vector<ValueId> inputs;   ///< the program's inputs
   std::vector<ValueId> outputs;  ///< its outputs
   te::Program program;
+  /// Values whose dims are further inputs, int64 each, behind `inputs`: data decide them, and symbols stand for them in
+  /// the program and the shapes.
+  std::vector<ValueId> sizes_of;
   /// Its node is control flow and has no program; `inputs` are the node's, then what its bodies capture.
   bool runs_bodies = false;
   /// By input and output, as transform_layout takes them ("0:2:3:1"); empty, or none at all: row-major.
@@ -30,7 +33,13 @@ struct Task {
   std::string place(const Graph& graph) const;
 };
 
-/// Types and shapes of the inputs of a task with a program. Errors: a value without a constant shape.
+/// Types and shapes of the inputs of a task with a program. Errors: a value without a shape.
 Result<std::vector<kernel::TaskType>> input_types(const Graph& graph, const Task& task);
+
+/// Of a dim that is one symbol; else "".
+std::string symbol_of(const Dim& dim);
+
+/// What the dims of `sizes_of` are called.
+std::vector<kernel::SizeNames> size_names(const Graph& graph, const Task& task);
 
 }  // namespace isomer

@@ -1,6 +1,6 @@
 #include "search/task_table.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -24,6 +24,8 @@ std::string text_of(const Graph& graph, const Task& task, const std::set<int>& c
     text += fmt::format("{}{} {}\n", constants.contains(static_cast<int>(k)) ? "const " : "",
                         input.valid() ? graph.value(input).type.text() : "none", task.input_layout(k));
   }
+  for (const kernel::SizeNames& names : size_names(graph, task))
+    text += fmt::format("sizes {}\n", fmt::join(names, " "));
   for (size_t k = 0; k < task.outputs.size(); ++k) text += task.output_layout(k) + "\n";
   return text;
 }
@@ -81,10 +83,8 @@ Result<const LoweredTask*> TaskTable::lowered(const Graph& graph, const Task& ta
 
 Result<const LoweredTask*> TaskTable::lower(const Graph& graph, const Task& task, const std::set<int>& constants) {
   TRY(const std::vector<kernel::TaskType> types, input_types(graph, task));
-  auto kernel = kernel::lower(task.program, types);
+  auto kernel = kernel::lower(task.program, types, size_names(graph, task));
   if (!kernel.ok()) return std::move(kernel).error().within(task.place(graph));
-  if (kernel::has_dynamic_sizes(*kernel))
-    return unsupported(task.place(graph), "sizes that are known at compile time expected, data decide some");
   for (const int input : constants)
     if (const int buffer = kernel->inputs[static_cast<size_t>(input)]; buffer >= 0)
       kernel->buffers[static_cast<size_t>(buffer)].is_constant = true;
@@ -113,6 +113,7 @@ const LoweredTask* TaskTable::add(LoweredTask task) {
   task.hash = Hasher().add(std::string_view(known->first)).finish();
   task.flops = count_flops(kernel);
   task.bytes = count_bytes(kernel);
+  task.is_open = kernel::has_dynamic_sizes(kernel);
   known->second = std::make_unique<const LoweredTask>(std::move(task));
   return known->second.get();
 }

@@ -21,6 +21,7 @@ struct LoweredTask {
   Hash128 hash = {};       ///< of the kernel as text: what records know it by
   int64_t flops = 0;       ///< twice the products of sums, once everything else
   double bytes = 0;        ///< that it must read of inputs and write of outputs at least once
+  bool is_open = false;    ///< data decide sizes of it: it is neither measured nor scheduled
 };
 
 /// Not for several threads at once.
@@ -31,8 +32,8 @@ class TaskTable {
 
   /// Of a task with a program, for as long as the table lives; tasks whose kernels print alike have the same. Constants
   /// are those without infinities and NaN, so that what kernels do to them beforehand (products with zeros of a
-  /// padding) is what they would do each time. Errors (kUnsupported): a value without a constant shape; sizes that data
-  /// decide, by the name of the task's first node.
+  /// padding) is what they would do each time. Errors (kUnsupported): a value without a shape; a size that is not known, by
+  /// the name of the task's first node.
   Result<const LoweredTask*> lowered(const Graph& graph, const Task& task);
 
  private:

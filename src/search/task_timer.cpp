@@ -104,6 +104,8 @@ class TaskTimer::State {
     const auto start = Clock::now();
     const auto lowered = table.lowered(graph, task);
     statistics.preparing_s += seconds_since(start);
+    if (lowered.ok() && (*lowered)->is_open)
+      return unsupported(task.place(graph), "sizes that are known at compile time expected, data decide some");
     return lowered;
   }
 

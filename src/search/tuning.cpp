@@ -81,7 +81,7 @@ Result<std::vector<double>> times_of(TuningProblems& all, const Graph& graph, co
   for (const PlacedTask& placed : all_tasks(whole)) {
     if (placed.task->task.runs_bodies) continue;
     TRY(const LoweredTask* const lowered, table.lowered(*placed.graph, placed.task->task));
-    if (lowered->view_of >= 0) continue;
+    if (lowered->view_of >= 0 || lowered->is_open) continue;
     const auto mine = given.find(lowered);
     if (mine != given.end() && !is_open(*mine->second, lowered->start)) continue;
     const size_t number = number_of(all, *lowered, placed.task->name, weights);

@@ -6,8 +6,7 @@
 #include "graph/infer.h"
 #include "graph/op_def.h"
 #include "properties/same_function.h"
-#include "search/compiled.h"
-#include "search/run_artifact.h"
+#include "search/expect_same.h"
 #include "suite/case.h"
 #include "support/long_run.h"
 #include "util/random.h"
@@ -15,32 +14,6 @@
 
 namespace isomer::test {
 namespace {
-
-using te::Array;
-using Arrays = std::vector<Array>;
-
-Array floats(Dims dims, uint64_t seed) {
-  Random random(seed);
-  std::vector<double> values(element_count(dims));
-  for (double& value : values) value = static_cast<double>(static_cast<float>(random.uniform(-1, 1)));
-  return Array::reals(DataType::kFloat32, std::move(dims), values);
-}
-
-/// Runs the compiled graph on each of the inputs, twice, with one and two threads.
-void expect_same(std::string_view text, const std::vector<Arrays>& inputs) {
-  const Graph graph = parsed(text);
-  for (const int threads : {1, 2}) {
-    const auto made = compiled(graph, threads);
-    ASSERT_TRUE(made.ok()) << made.error().message();
-    const auto session = opened(made->artifact, threads);
-    const auto run = [&](std::span<const Array> given) { return run_artifact(*session, given); };
-    std::vector<Arrays> twice = inputs;
-    twice.insert(twice.end(), inputs.begin(), inputs.end());
-    const auto result = compare_with(graph, run, twice, 1);
-    ASSERT_TRUE(result.ok()) << result.error().message();
-    EXPECT_TRUE(result->passed()) << result->difference->text();
-  }
-}
 
 std::string refusal(std::string_view text) {
   const auto made = compiled(parsed(text), 1);
@@ -407,21 +380,17 @@ graph g(c: bool[], x: float32[64]) -> (y: float32[64]) {
   EXPECT_EQ(names, (std::vector<std::string>{"0 Exp", "0 If", "1 Exp", "1 Exp"}));
 }
 
-TEST(ControlFlow, SizesThatChangeAreRefusedByName) {
-  EXPECT_EQ(refusal(R"(opset 17
+TEST(ControlFlow, SizesThatChangeAreRead) {
+  std::vector<Arrays> inputs;
+  for (const int64_t trips : {0, 1, 4}) inputs.push_back({scalar(trips), floats({4}, 1)});
+  expect_same(R"(opset 17
 graph g(m: int64[], x: float32[4]) -> (y) {
   l, rows = Loop(m, _, x) { body = graph b(i: int64[], go: bool[], s: float32[4]) -> (go, s, s) {} }
   y = Exp(rows) as "reader"
 }
-)"),
-            "reader (Exp): sizes that are known at compile time expected, those of 'rows' are not");
-  EXPECT_EQ(refusal(R"(opset 17
-graph g(m: int64[], x: float32[4]) -> (y) {
-  y = Loop(m, _, x) { body = graph b(i: int64[], go: bool[], s) -> (go, t) { t = Concat(s, s) {axis = 0} as "twice" } } as "grows"
-}
-)"),
-            "grows (Loop): twice (Concat): sizes that are known at compile time expected, those of 's' are not");
-  EXPECT_EQ(refusal(R"(opset 17
+)",
+              inputs);
+  expect_same(R"(opset 17
 graph g(c: bool[], x: float32[4]) -> (y) {
   z = If(c) captures (x) {
     then_branch = graph t() captures (a: float32[4]) -> (a) {},
@@ -429,8 +398,17 @@ graph g(c: bool[], x: float32[4]) -> (y) {
   }
   y = Exp(z) as "reader"
 }
+)",
+              {{flag(true), floats({4}, 1)}, {flag(false), floats({4}, 2)}});
+}
+
+TEST(ControlFlow, StatesOfAnyRankAreRefusedByName) {
+  EXPECT_EQ(refusal(R"(opset 17
+graph g(m: int64[], x: float32[4]) -> (y) {
+  y = Loop(m, _, x) { body = graph b(i: int64[], go: bool[], s) -> (go, t) { t = Concat(s, s) {axis = 0} as "twice" } } as "grows"
+}
 )"),
-            "reader (Exp): sizes that are known at compile time expected, those of 'z' are not");
+            "grows (Loop): twice (Concat): values of known rank expected, 's' of type unknown found");
 }
 
 }  // namespace

@@ -1,0 +1,216 @@
+// Sizes that data decide, in what comes behind them: against the interpreter, for results of any number of rows.
+#include "search/expect_same.h"
+
+namespace isomer::test {
+namespace {
+
+/// 6x4, with rows that are chosen by the sign of their first element: some, all and none.
+std::vector<Arrays> rows() {
+  std::vector<Arrays> inputs;
+  for (const uint64_t seed : {1, 2, 3}) {
+    Array x = floats({6, 4}, seed);
+    inputs.push_back({x});
+  }
+  for (const double sign : {1.0, -1.0})
+    inputs.push_back({Array::reals(DataType::kFloat32, {6, 4}, std::vector<double>(24, sign))});
+  return inputs;
+}
+
+/// The chosen rows as `r: [n,4]`, then the text.
+std::string behind_rows(std::string_view outputs, std::string_view text) {
+  return fmt::format(R"(opset 18
+graph g(x: float32[6,4]) -> ({}) {{
+  zero: float32[] = {{0}}
+  first: int64[1] = {{0}}
+  last: int64[1] = {{1}}
+  one: int64[1] = {{1}}
+  two: int64[1] = {{2}}
+  minus: int64[1] = {{-1}}
+  c = Slice(x, first, last, one)
+  k = Squeeze(c, one)
+  p = Greater(k, zero)
+  r = Compress(x, p) {{axis = 0}}
+{}
+}}
+)",
+                     outputs, text);
+}
+
+void expect_same_rows(std::string_view outputs, std::string_view text) {
+  expect_same(behind_rows(outputs, text), rows());
+}
+
+TEST(OpenSizes, Maps) {
+  expect_same_rows("a, b, d, e", R"(
+  a = Exp(r)
+  w: float32[4] = random 1
+  m = Mul(r, w)
+  b = Relu(m)
+  d = Transpose(m) {perm = [1,0]}
+  e = Cast(r) {to = 7})");
+}
+
+TEST(OpenSizes, ProductsAndRows) {
+  expect_same_rows("a, b, d, e, f", R"(
+  w: float32[4,5] = random 1
+  v: float32[6,3] = random 2
+  a = MatMul(r, w)
+  b = Softmax(a) {axis = 1}
+  t = Transpose(r) {perm = [1,0]}
+  d = MatMul(r, t)
+  e = Gemm(t, r)
+  f = LayerNormalization(a, g) {axis = -1}
+  g: float32[5] = random 3)");
+}
+
+TEST(OpenSizes, SumsOverThem) {
+  expect_same_rows("a, b, d", R"(
+  a = ReduceSum(r, first) {keepdims = 0}
+  b = ReduceMean(r, one)
+  d = CumSum(r, first))");
+}
+
+TEST(OpenSizes, Movements) {
+  expect_same_rows("a, b, d, e, f, h, i, j", R"(
+  a = Concat(r, x, r) {axis = 0}
+  b = Unsqueeze(r, one)
+  flat = Concat(minus) {axis = 0}
+  d = Reshape(r, flat)
+  pair = Concat(minus, two) {axis = 0}
+  e = Reshape(r, pair)
+  times: int64[2] = {2,1}
+  f = Tile(r, times)
+  pads: int64[4] = {1,0,2,1}
+  h = Pad(r, pads)
+  order: int64[3] = {3,0,1}
+  i = Gather(r, order) {axis = 1}
+  j = Slice(r, last, two, one))");
+}
+
+TEST(OpenSizes, ShapesThatAreValues) {
+  expect_same_rows("s, n, a, b, d", R"(
+  s = Shape(r)
+  n = Size(r)
+  a = ConstantOfShape(s)
+  begin: int64[] = {0}
+  step: int64[] = {1}
+  rows = Gather(s, begin)
+  b = Range(begin, rows, step)
+  wide = Unsqueeze(b, one)
+  f = Cast(wide) {to = 1}
+  d = Add(r, f))");
+}
+
+TEST(OpenSizes, TwoOfThem) {
+  expect_same_rows("a, b, d", R"(
+  q = Not(p)
+  others = Compress(x, q) {axis = 0}
+  a = Concat(r, others) {axis = 0}
+  t = Transpose(others) {perm = [1,0]}
+  b = MatMul(r, t)
+  i = Unsqueeze(r, one)
+  j = Unsqueeze(others, first)
+  d = Sub(i, j))");
+}
+
+TEST(OpenSizes, PlacesAndUpdates) {
+  expect_same_rows("places, y, z, u", R"(
+  places = NonZero(p)
+  at = Transpose(places) {perm = [1,0]}
+  y = GatherND(x, at)
+  z = ScatterND(x, at, doubled)
+  doubled = Add(y, y)
+  values, indices, inverse, counts = Unique(y)
+  u = Exp(values))");
+}
+
+TEST(OpenSizes, ImperativeOnesReadThem) {
+  expect_same_rows("values, places, k2, m", R"(
+  three: int64[1] = {2}
+  values, places = TopK(x, count) {axis = 0}
+  s = Shape(r)
+  rows = Gather(s, first)
+  count = Min(rows, three)
+  k2 = NonZero(r)
+  m = Unique(r))");
+}
+
+TEST(OpenSizes, BatchesOfImages) {
+  expect_same(R"(opset 18
+graph g(x: float32[1,3,12,12], boxes: float32[5,4], scores: float32[1,1,5]) -> (y, z, chosen) {
+  first: int64[1] = {0}
+  one: int64[1] = {1}
+  two: int64[1] = {2}
+  many: int64[] = {4}
+  overlap: float32[] = {0.5}
+  threshold: float32[] = {0.1}
+  grouped = Unsqueeze(boxes, first)
+  kept = NonMaxSuppression(grouped, scores, many, overlap, threshold)
+  three: int64[1] = {3}
+  columns = Slice(kept, two, three, one)
+  places = Squeeze(columns, one)
+  chosen = Gather(boxes, places)
+  zero: int64[] = {0}
+  of = Mul(places, zero)
+  crops = RoiAlign(x, chosen, of) {output_height = 4, output_width = 4, sampling_ratio = 2, spatial_scale = 1.0}
+  w: float32[6,3,3,3] = random 1
+  b: float32[6] = random 2
+  c = Conv(crops, w, b) {pads = [1,1,1,1]}
+  a = Relu(c)
+  m = MaxPool(a) {kernel_shape = [2,2], strides = [2,2]}
+  z = GlobalAveragePool(m)
+  flat = Flatten(m)
+  v: float32[24,7] = random 3
+  u = MatMul(flat, v)
+  y = Softmax(u)
+}
+)",
+              [] {
+                std::vector<Arrays> inputs;
+                for (const uint64_t seed : {1, 2, 3, 4}) {
+                  Random random(seed);
+                  std::vector<double> boxes, scores;
+                  for (int k = 0; k < 5; ++k) {
+                    const double x = std::floor(random.uniform(0, 6)), y = std::floor(random.uniform(0, 6));
+                    boxes.insert(boxes.end(), {x, y, x + 4, y + 3});
+                    scores.push_back(seed == 4 ? 0 : static_cast<float>(random.uniform(0, 1)));
+                  }
+                  inputs.push_back({floats({1, 3, 12, 12}, seed), Array::reals(DataType::kFloat32, {5, 4}, boxes),
+                                    Array::reals(DataType::kFloat32, {1, 1, 5}, scores)});
+                }
+                return inputs;
+              }());
+}
+
+TEST(OpenSizes, InBodies) {
+  expect_same_rows("z, stacked, e", R"(
+  has = ReduceSum(r) {keepdims = 0}
+  is = Greater(has, zero)
+  z = If(is) captures (r, x) {
+    then_branch = graph t() captures (a: float32[n,4], b: float32[6,4]) -> (o) { o = Exp(a) },
+    else_branch = graph e() captures (a: float32[n,4], b: float32[6,4]) -> (o) { o = Concat(b, a) {axis = 0} }
+  }
+  e = Neg(z)
+  trips: int64[] = {3}
+  start = ReduceSum(r, first) {keepdims = 0}
+  final, stack = Loop(trips, _, start) captures (r) {
+    body = graph b(i: int64[], go: bool[], s: float32[4]) captures (a: float32[n,4]) -> (go, t, t) {
+      first: int64[1] = {0}
+      shifted = Add(a, s)
+      t = ReduceMean(shifted, first) {keepdims = 0}
+    }
+  }
+  stacked = Exp(stack))");
+}
+
+/// A recurrence over as many steps as there are rows.
+TEST(OpenSizes, Recurrences) {
+  expect_same_rows("y, h", R"(
+  sequence = Unsqueeze(r, one)
+  w: float32[1,15,4] = random 1
+  u: float32[1,15,5] = random 2
+  y, h = GRU(sequence, w, u) {hidden_size = 5})");
+}
+
+}  // namespace
+}  // namespace isomer::test
