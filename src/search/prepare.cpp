@@ -4,6 +4,7 @@
 #include "graph/passes/pipeline.h"
 #include "graph/passes/specialize_bodies.h"
 #include "search/integer_products.h"
+#include "search/open_rows.h"
 
 namespace isomer {
 namespace {
@@ -39,6 +40,7 @@ Result<void> prepare_for_code(Graph& graph, const PrepareOptions& options) {
     if (auto report = optimize(graph, passes); !report.ok()) return std::move(report).error();
   }
   try_on(dequantize_apart);
+  TRY_VOID(compute_some_rows_at_a_time(graph));
   return {};
 }
 
