@@ -35,12 +35,9 @@ struct Copy {
 class Pairs {
  public:
   Pairs(const Kernel& kernel, const Copy& copy) : kernel_(kernel), copy_(copy) {
-    for (size_t b = 0; b < kernel.buffers.size(); ++b) {
-      const Buffer& buffer = kernel.buffers[b];
-      for (size_t k = 0; k + 1 < buffer.shape.size(); ++k)
-        if (!buffer.shape[k].is_constant() || !buffer.shape[k + 1].is_constant())
-          bad_.insert({Pair::Of::kBuffer, static_cast<int>(b), static_cast<int>(k)});
-    }
+    // What data decide the size of keeps its dims: who gives it memory sets them one by one.
+    for (size_t b = 0; b < kernel.buffers.size(); ++b)
+      if (!constants(kernel.buffers[b].shape)) forbid(static_cast<int>(b));
     for_each_expression(kernel.body, [&](const Expr& e) { forbid_odd_loads(e); });
     for (const Statement& root : kernel.body) look_at(root);
     while (spread()) {

@@ -300,12 +300,20 @@ bool is_argument(const Kernel& kernel, int buffer) {
          std::find(kernel.inputs.begin(), kernel.inputs.end(), buffer) != kernel.inputs.end();
 }
 
-bool has_dynamic_sizes(const Kernel& kernel) {
-  for (const Buffer& buffer : kernel.buffers)
-    if (!constants(buffer.shape)) return true;
+std::set<int> resized(const Kernel& kernel) {
+  std::set<int> buffers;
   std::vector<const Statement*> ancestors;
-  const auto is_resize = [](const Statement& statement) { return std::holds_alternative<Resize>(statement.node); };
-  return find(kernel.body, is_resize, ancestors, [](const Statements&, size_t) {});
+  const auto look = [&](const Statement& statement) {
+    if (const auto* resize = std::get_if<Resize>(&statement.node)) buffers.insert(resize->buffer);
+    return false;
+  };
+  find(kernel.body, look, ancestors, [](const Statements&, size_t) {});
+  return buffers;
+}
+
+bool has_dynamic_sizes(const Kernel& kernel) {
+  return std::ranges::any_of(kernel.buffers, [](const Buffer& buffer) { return !constants(buffer.shape); }) ||
+         !resized(kernel).empty();
 }
 
 void remove(Kernel& kernel, const Place& place) {

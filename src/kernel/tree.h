@@ -83,6 +83,8 @@ bool is_output(const Kernel& kernel, int buffer);
 /// An input or output.
 bool is_argument(const Kernel& kernel, int buffer);
 
+/// Buffers that get their memory by a Resize.
+std::set<int> resized(const Kernel& kernel);
 /// Whether data decide the size of a buffer.
 bool has_dynamic_sizes(const Kernel& kernel);
 

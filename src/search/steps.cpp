@@ -218,6 +218,7 @@ class StepMaker {
     kernel::for_each_expression(kernel.body, [&](const kernel::Expr& e) { used.merge(kernel::loads(e)); });
     kernel::for_each_block(kernel.body,
                            [&](const kernel::Block& block, const auto&) { used.merge(kernel::stores(block)); });
+    used.merge(kernel::resized(kernel));
     std::vector<int32_t> arguments(kernel.buffers.size(), -1);
     for (size_t k = 0; k < kernel.inputs.size(); ++k)
       if (const int b = kernel.inputs[k]; b >= 0 && used.contains(b))

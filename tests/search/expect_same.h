@@ -20,11 +20,10 @@ inline te::Array floats(Dims dims, uint64_t seed) {
   return Array::reals(DataType::kFloat32, std::move(dims), values);
 }
 
-/// Runs the compiled graph on each of the inputs, twice, with one and two threads.
-inline void expect_same(std::string_view text, const std::vector<Arrays>& inputs) {
-  const Graph graph = parsed(text);
+/// Runs code of the second graph on each of the inputs, twice, with one and two threads, beside the first.
+inline void expect_same(const Graph& graph, const Graph& prepared, const std::vector<Arrays>& inputs) {
   for (const int threads : {1, 2}) {
-    const auto made = compiled(graph, threads);
+    const auto made = compiled(prepared, threads);
     ASSERT_TRUE(made.ok()) << made.error().message();
     const auto session = opened(made->artifact, threads);
     const auto run = [&](std::span<const Array> given) { return run_artifact(*session, given); };
@@ -34,6 +33,11 @@ inline void expect_same(std::string_view text, const std::vector<Arrays>& inputs
     ASSERT_TRUE(result.ok()) << result.error().message();
     EXPECT_TRUE(result->passed()) << result->difference->text();
   }
+}
+
+inline void expect_same(std::string_view text, const std::vector<Arrays>& inputs) {
+  const Graph graph = parsed(text);
+  expect_same(graph, graph, inputs);
 }
 
 }  // namespace isomer::test

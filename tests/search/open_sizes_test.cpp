@@ -1,5 +1,7 @@
 // Sizes that data decide, in what comes behind them: against the interpreter, for results of any number of rows.
 #include "search/expect_same.h"
+#include "search/open_rows.h"
+#include "search/prepare.h"
 
 namespace isomer::test {
 namespace {
@@ -36,8 +38,26 @@ graph g(x: float32[6,4]) -> ({}) {{
                      outputs, text);
 }
 
+/// As it is, and as `compile` prepares it.
+void expect_same_prepared(std::string_view text, const std::vector<Arrays>& inputs) {
+  const Graph graph = parsed(text);
+  expect_same(graph, graph, inputs);
+  Graph prepared = graph;
+  const auto done = prepare_for_code(prepared, {});
+  ASSERT_TRUE(done.ok()) << done.error().message();
+  expect_same(graph, prepared, inputs);
+}
+
 void expect_same_rows(std::string_view outputs, std::string_view text) {
-  expect_same(behind_rows(outputs, text), rows());
+  expect_same_prepared(behind_rows(outputs, text), rows());
+}
+
+/// How many loops over some rows at a time there are.
+int loops_of(std::string_view text) {
+  Graph graph = parsed(text);
+  const auto loops = compute_some_rows_at_a_time(graph);
+  CHECK(loops.ok()) << loops.error().message();
+  return *loops;
 }
 
 TEST(OpenSizes, Maps) {
@@ -135,8 +155,7 @@ TEST(OpenSizes, ImperativeOnesReadThem) {
   m = Unique(r))");
 }
 
-TEST(OpenSizes, BatchesOfImages) {
-  expect_same(R"(opset 18
+constexpr std::string_view kDetector = R"(opset 18
 graph g(x: float32[1,3,12,12], boxes: float32[5,4], scores: float32[1,1,5]) -> (y, z, chosen) {
   first: int64[1] = {0}
   one: int64[1] = {1}
@@ -153,33 +172,72 @@ graph g(x: float32[1,3,12,12], boxes: float32[5,4], scores: float32[1,1,5]) -> (
   zero: int64[] = {0}
   of = Mul(places, zero)
   crops = RoiAlign(x, chosen, of) {output_height = 4, output_width = 4, sampling_ratio = 2, spatial_scale = 1.0}
-  w: float32[6,3,3,3] = random 1
-  b: float32[6] = random 2
+  w: float32[32,3,3,3] = random 1
+  b: float32[32] = random 2
   c = Conv(crops, w, b) {pads = [1,1,1,1]}
   a = Relu(c)
   m = MaxPool(a) {kernel_shape = [2,2], strides = [2,2]}
   z = GlobalAveragePool(m)
   flat = Flatten(m)
-  v: float32[24,7] = random 3
+  v: float32[128,7] = random 3
   u = MatMul(flat, v)
   y = Softmax(u)
 }
-)",
-              [] {
-                std::vector<Arrays> inputs;
-                for (const uint64_t seed : {1, 2, 3, 4}) {
-                  Random random(seed);
-                  std::vector<double> boxes, scores;
-                  for (int k = 0; k < 5; ++k) {
-                    const double x = std::floor(random.uniform(0, 6)), y = std::floor(random.uniform(0, 6));
-                    boxes.insert(boxes.end(), {x, y, x + 4, y + 3});
-                    scores.push_back(seed == 4 ? 0 : static_cast<float>(random.uniform(0, 1)));
-                  }
-                  inputs.push_back({floats({1, 3, 12, 12}, seed), Array::reals(DataType::kFloat32, {5, 4}, boxes),
-                                    Array::reals(DataType::kFloat32, {1, 1, 5}, scores)});
-                }
-                return inputs;
-              }());
+)";
+
+TEST(OpenSizes, BatchesOfImages) {
+  std::vector<Arrays> inputs;
+  for (const uint64_t seed : {1, 2, 3, 4}) {
+    Random random(seed);
+    std::vector<double> boxes, scores;
+    for (int k = 0; k < 5; ++k) {
+      const double x = std::floor(random.uniform(0, 6)), y = std::floor(random.uniform(0, 6));
+      boxes.insert(boxes.end(), {x, y, x + 4, y + 3});
+      scores.push_back(seed == 4 ? 0 : static_cast<float>(random.uniform(0, 1)));  // none at last
+    }
+    inputs.push_back({floats({1, 3, 12, 12}, seed), Array::reals(DataType::kFloat32, {5, 4}, boxes),
+                      Array::reals(DataType::kFloat32, {1, 1, 5}, scores)});
+  }
+  expect_same_prepared(kDetector, inputs);
+  EXPECT_EQ(loops_of(kDetector), 1);
+}
+
+/// What is behind a sum over all rows can't be in the loop before it; what is little work is in none.
+TEST(OpenSizes, LoopsEndWhereRowsMeet) {
+  constexpr std::string_view kText = R"(
+  w: float32[4,3000] = random 1
+  v: float32[3000,5] = random 2
+  a = MatMul(r, w)
+  h = MatMul(a, v)
+  middle = ReduceMean(h, first)
+  centered = Sub(h, middle)
+  u: float32[5,3000] = random 3
+  y = MatMul(centered, u)
+  e = Exp(r))";
+  expect_same_rows("y, e", kText);
+  EXPECT_EQ(loops_of(behind_rows("y, e", kText)), 2);
+  EXPECT_EQ(loops_of(behind_rows("e", "  e = Exp(r)")), 0);
+  // The sum reads across rows, and so does the product of rows with each other.
+  EXPECT_EQ(loops_of(behind_rows("e", "  e = CumSum(r, first)")), 0);
+}
+
+/// More rows than are computed at a time, whole blocks of them and one more.
+TEST(OpenSizes, ManyRows) {
+  const std::string text = R"(opset 18
+graph g(x: float32[20,4], p: bool[20]) -> (y) {
+  r = Compress(x, p) {axis = 0}
+  w: float32[4,3000] = random 1
+  y = MatMul(r, w)
+}
+)";
+  EXPECT_EQ(loops_of(text), 1);
+  std::vector<Arrays> inputs;
+  for (const int64_t count : {0, 1, 7, 8, 9, 16, 17, 20}) {
+    std::vector<int64_t> chosen(20);
+    for (int64_t k = 0; k < count; ++k) chosen[static_cast<size_t>(19 - k)] = 1;
+    inputs.push_back({floats({20, 4}, 1), Array::integers(DataType::kBool, {20}, chosen)});
+  }
+  expect_same_prepared(text, inputs);
 }
 
 TEST(OpenSizes, InBodies) {
