@@ -61,11 +61,24 @@ struct Capability {
 };
 using CapabilityKey = std::tuple<std::string, std::string, std::string>;  // operator, status, reason
 
+/// What becomes of a node, and why it is not compiled.
+std::pair<std::string, std::string> status_of(const Graph& graph, const Node& node) {
+  if (node.is_opaque()) return {"unsupported", node.opaque_reason};
+  if (!node.op->compute && std::holds_alternative<std::monostate>(node.op->form))
+    return {"interpreted", "it is neither a tensor expression nor a branch or a loop"};
+  for (const auto* list : {&node.inputs, &node.outputs})
+    for (const ValueId value : *list)
+      if (value.valid() && !graph.value(value).type.has_shape())
+        return {"interpreted", "the rank of what it reads or makes is not known"};
+  return {"compiled", ""};
+}
+
 void collect(const Graph& graph, std::map<CapabilityKey, Capability>& table) {
   for (const NodeId id : graph.nodes()) {
     const Node& node = graph.node(id);
     const std::string name = operator_name(node);
-    Capability& row = table[{name, node.is_opaque() ? "unsupported" : "interpreted", node.opaque_reason}];
+    const auto [status, reason] = status_of(graph, node);
+    Capability& row = table[{name, status, reason}];
     if (row.count++ == 0) row.example = label(graph, id);
     for (const auto& [key, attribute] : node.attributes)
       if (const auto* body = std::get_if<GraphPtr>(&attribute)) collect(**body, table);

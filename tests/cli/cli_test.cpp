@@ -517,7 +517,27 @@ TEST_F(CommandLine, InspectShowsGraphsAsTextAndDot) {
   const std::string file = model(kSmall, "small.onnx");
   EXPECT_THAT(isomer({"inspect", file, "--text"}).out, HasSubstr("Relu"));
   EXPECT_THAT(isomer({"inspect", file, "--dot"}).out, HasSubstr("digraph"));
-  EXPECT_THAT(isomer({"inspect", file, "--capability"}).out, HasSubstr("interpreted"));
+}
+
+TEST_F(CommandLine, InspectSaysWhatBecomesOfNodes) {
+  const std::string file = model(R"(opset 17
+opset "com.acme" 1
+graph g(x: float32[4]) -> (y, z) {
+  rows = NonZero(x)
+  y = Neg(rows)
+  own = com.acme::Own(x)
+  z = Relu(own)
+}
+)",
+                                 "capability.onnx");
+  const json rows = json::parse(isomer({"inspect", file, "--capability", "--json"}).out)["capability"];
+  std::map<std::string, std::pair<std::string, std::string>> found;
+  for (const json& row : rows) found[row["op"]] = {row["status"], row["reason"]};
+  EXPECT_EQ(found["NonZero"].first, "compiled");
+  EXPECT_EQ(found["Neg"].first, "compiled") << "of a size that data decide";
+  EXPECT_EQ(found["com.acme.Own"], std::pair(std::string("unsupported"), std::string("no such operator is known")));
+  EXPECT_EQ(found["Relu"],
+            std::pair(std::string("interpreted"), std::string("the rank of what it reads or makes is not known")));
 }
 
 }  // namespace
