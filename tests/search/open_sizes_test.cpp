@@ -185,6 +185,18 @@ graph g(x: float32[1,3,12,12], boxes: float32[5,4], scores: float32[1,1,5]) -> (
 }
 )";
 
+/// K is a number of what the data are.
+TEST(OpenSizes, DataDecideHowManyAreChosen) {
+  expect_same_rows("values, places, e, only", R"(
+  n = Cast(p) {to = 7}
+  many = ReduceSum(n)
+  values, places = TopK(x, many) {axis = 0}
+  e = Exp(values)
+  scalar = ReduceSum(n) {keepdims = 0}
+  flat = Reshape(scalar, one)
+  _, only = TopK(r, flat) {axis = 0, largest = 0})");
+}
+
 TEST(OpenSizes, BatchesOfImages) {
   std::vector<Arrays> inputs;
   for (const uint64_t seed : {1, 2, 3, 4}) {

@@ -174,16 +174,17 @@ Result<std::vector<ValueType>> top_k_infer(const OpContext& context) {
 /// in the order of their positions.
 Result<te::Program> top_k_compute(const OpContext& context) {
   TRY(const Selection selection, top_selection(context));
-  if (!selection.count) return context.unsupported("a known K expected");
   const int axis = selection.axis;
-  const Expr k = selection.count->expr(), n = context.dim(0, axis).expr();
+  const Expr n = context.dim(0, axis).expr();
   const bool largest = context.get_int("largest") != 0;
   Shape shape = context.shape(0);
-  shape[axis] = *selection.count;
+  shape[axis] = selection.count.value_or(context.fresh(0, axis));
 
   Writer writer;
   const Buffer values = writer.buffer(context.dtype(0), shape), indices = writer.buffer(DataType::kInt64, shape);
-  const Buffer heap = writer.buffer(DataType::kInt64, {*selection.count});
+  const Buffer heap = writer.buffer(DataType::kInt64, {shape[axis]});
+  const Buffer given = writer.counter();  // where data decide K
+  const Expr k = selection.count ? selection.count->expr() : given.get();
   Block rows = writer.loops(shape, axis, [&](std::vector<Expr> row) {
     const auto element = [&](const Expr& i) {
       std::vector<Expr> index = row;
@@ -207,7 +208,14 @@ Result<te::Program> top_k_compute(const OpContext& context) {
     }));
     return block;
   });
-  return writer.finish(context, std::move(rows), {values, indices});
+  if (selection.count) return writer.finish(context, std::move(rows), {values, indices});
+  std::vector<Expr> extents;
+  for (const Dim& dim : shape) extents.push_back(dim.expr());
+  extents[axis] = k;
+  Block block = {given.set(context.load(1, std::vector<Expr>(context.rank(1), te::index(0)))),
+                 te::resize(values.local, extents), te::resize(indices.local, extents), te::resize(heap.local, {k})};
+  append(block, std::move(rows));
+  return writer.finish(context, std::move(block), {values, indices});
 }
 
 /// Opset 1 had k as an attribute.
