@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <deque>
 #include <functional>
 #include <map>
 #include <set>
@@ -35,6 +36,7 @@ enum class Form : uint8_t {
 /// Elements of a row that is passed on inside of a task.
 constexpr int64_t kLongestRow = 16'384;
 constexpr int kMostTerms = 20'000;  ///< of an operator: more take minutes to generate code for
+constexpr int64_t kMostRead = 64;   ///< integers that data decide, of an input
 constexpr int kMostFused = 2'000;   ///< terms of a task of several
 constexpr int kMostRepeated = 64;   ///< terms of what is computed again by each that reads it
 
@@ -249,14 +251,16 @@ class Fuser {
     if (!node.op->compute)
       return unsupported(label(graph_, id), "a node with a tensor expression expected, none found");
     TRY(std::vector<ValueId> sizes_of, sources_of_sizes(id));
-    const OpContext context = context_of(graph_, id);
-    TRY(te::Program program, node.op->compute(context));
+    TRY(te::Program program, program_of(id));
     specialize(program, node.inputs);
+    const bool is_open = !sizes_of.empty() || std::ranges::any_of(node.outputs, [&](ValueId value) {
+      return value.valid() && !constants(*graph_.value(value).type.shape);
+    });
     Group group;
     group.task.nodes = {id};
     group.task.inputs = node.inputs;
     group.task.program = std::move(program);
-    group.form = sizes_of.empty() ? form_of(group.task.program, graph_, node.inputs) : Form::kOther;
+    group.form = is_open ? Form::kOther : form_of(group.task.program, graph_, node.inputs);
     group.task.sizes_of = std::move(sizes_of);
     group.terms = terms(group.task.program);
     if (group.terms > kMostTerms)
@@ -281,6 +285,31 @@ class Fuser {
     add_sizes(group.task.outputs);
     groups_.push_back(std::move(group));
     return {};
+  }
+
+  /// The node's meaning. Where it depends on integers that data decide, the program reads them if the row can.
+  Result<te::Program> program_of(NodeId id) const {
+    const OpContext context = context_of(graph_, id);
+    auto program = graph_.node(id).op->compute(context);
+    if (program.ok() || program.error().kind != ErrorKind::kUnsupported) return program;
+    std::deque<Content> contents;
+    OpContext read = context;
+    for (int i = 0; i < context.input_count(); ++i) {
+      if (!context.has_input(i) || context.dtype(i) != DataType::kInt64 || context.rank(i) > 1) continue;
+      const auto count = element_count(context.shape(i)).constant();
+      if (!count || *count > kMostRead || context.dims(i)) continue;
+      const Content* const known = context.content(i);
+      Content& content = contents.emplace_back();
+      for (int64_t k = 0; k < *count; ++k)
+        content.push_back(
+            known && (*known)[static_cast<size_t>(k)]
+                ? (*known)[static_cast<size_t>(k)]
+                : Dim(context.load(i, std::vector<Expr>(static_cast<size_t>(context.rank(i)), te::index(k)))));
+      read = read.with_content(i, content);
+    }
+    if (contents.empty()) return program;
+    auto reading = graph_.node(id).op->compute(read);
+    return reading.ok() ? std::move(reading) : std::move(program);
   }
 
   /// What data decide the size of is a source of the sizes that its dims are.

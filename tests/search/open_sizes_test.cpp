@@ -197,6 +197,32 @@ TEST(OpenSizes, DataDecideHowManyAreChosen) {
   _, only = TopK(r, flat) {axis = 0, largest = 0})");
 }
 
+/// Numbers that no shape is made of: of either sign, beyond the ends.
+TEST(OpenSizes, DataDecideWhereAndHowFar) {
+  const std::string text = R"(opset 18
+graph g(x: float32[6,4], from: int64[1], to: int64[1], step: int64[]) -> (a, b, d, e, f) {
+  first: int64[1] = {0}
+  back: int64[1] = {-1}
+  a = Slice(x, from, to, first)
+  b = Slice(x, from, to, first, back)
+  begin = Squeeze(from)
+  end = Squeeze(to)
+  one: int64[] = {1}
+  d = Range(begin, end, one)
+  size = Abs(to)
+  row: float32[1] = {2.5}
+  e = Expand(row, size)
+  f = Exp(a)
+}
+)";
+  std::vector<Arrays> inputs;
+  const auto one = [](int64_t value) { return Array::integers(DataType::kInt64, {1}, {&value, 1}); };
+  for (const auto& [from, to] : {std::pair(0, 6), std::pair(1, 3), std::pair(-2, 9), std::pair(4, 2), std::pair(5, -7),
+                                 std::pair(-100, -1), std::pair(3, 3)})
+    inputs.push_back({floats({6, 4}, 1), one(from), one(to), scalar(1)});
+  expect_same_prepared(text, inputs);
+}
+
 TEST(OpenSizes, BatchesOfImages) {
   std::vector<Arrays> inputs;
   for (const uint64_t seed : {1, 2, 3, 4}) {

@@ -106,9 +106,14 @@ Result<std::optional<int64_t>> vector_length(const OpContext& context, int i) {
   return context.dim(i, 0).constant();
 }
 
-Result<std::optional<Content>> vector_content(const OpContext& context, int i) {
+Result<std::optional<Content>> vector_content(const OpContext& context, int i, bool with_loads) {
   TRY(const auto length, vector_length(context, i));
-  if (const Content* content = context.content(i)) return std::optional(*content);
+  if (const Content* known = context.content(i)) {
+    Content content = *known;
+    for (auto& element : content)
+      if (element && !with_loads && te::has_load(element->expr())) element.reset();
+    return std::optional(std::move(content));
+  }
   if (const auto dims = context.dims(i)) return std::optional(Content(dims->begin(), dims->end()));
   if (!length || *length > kMaxRank) return std::optional<Content>();
   return std::optional(Content(*length));

@@ -31,7 +31,8 @@ Result<void> expect_scalar(const OpContext& context, int i);
 te::Expr load_scalar(const OpContext& context, int i);
 /// Input i as a vector of int64: its length, or an error when it has another rank; nothing when the length is unknown.
 Result<std::optional<int64_t>> vector_length(const OpContext& context, int i);
-/// The elements of input i, one each; unknown ones empty. Nothing when even their number is unknown.
-Result<std::optional<Content>> vector_content(const OpContext& context, int i);
+/// The elements of input i, one each; unknown ones empty. Nothing when even their number is unknown. Code may read what
+/// data decide: loads of the input, of either sign, stand for these where `with_loads`, else they are unknown.
+Result<std::optional<Content>> vector_content(const OpContext& context, int i, bool with_loads = false);
 
 }  // namespace isomer::ops

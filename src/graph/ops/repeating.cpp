@@ -16,7 +16,7 @@ std::vector<ValueType> shaped(DataType dtype, std::optional<Shape> shape) {
 // Tile
 
 Result<std::optional<Shape>> tile_shape(const OpContext& context) {
-  TRY(const auto repeats, vector_content(context, 1));
+  TRY(const auto repeats, vector_content(context, 1, true));
   Shape shape = fresh_shape(context, 0, context.rank(0));
   if (!repeats) return std::optional<Shape>(std::move(shape));
   if (repeats->size() != shape.size())
@@ -60,7 +60,7 @@ Result<void> refuse_repeats(NodeForm& form) { return form.unsupported("opset 6 o
 // Expand
 
 Result<std::optional<Shape>> expand_shape(const OpContext& context) {
-  TRY(const auto target, vector_content(context, 1));
+  TRY(const auto target, vector_content(context, 1, true));
   if (!target) return std::optional<Shape>();
   const Shape& from = context.shape(0);
   Shape shape = fresh_shape(context, 0, static_cast<int64_t>(std::max(from.size(), target->size())));

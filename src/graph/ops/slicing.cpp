@@ -31,8 +31,8 @@ Dim slice_bound(const Dim& value, const Dim& dim, const Dim& least, const Dim& g
 
 Result<std::optional<std::vector<SliceAxis>>> slice_axes(const OpContext& context) {
   const int rank = context.rank(0);
-  TRY(const auto starts, vector_content(context, 1));
-  TRY(const auto ends, vector_content(context, 2));
+  TRY(const auto starts, vector_content(context, 1, true));
+  TRY(const auto ends, vector_content(context, 2, true));
   if (!starts || !ends) return std::optional<std::vector<SliceAxis>>();
   if (starts->size() != ends->size())
     return context.invalid("as many ends as starts expected, {} and {} found", ends->size(), starts->size());
