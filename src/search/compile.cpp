@@ -131,6 +131,9 @@ class Compiler {
   /// Finds a task to be a view, or schedules it. Equal tasks are scheduled once.
   Result<void> schedule(const Graph& graph, RegionTask& made) {
     TRY(const LoweredTask* const lowered, table_.lowered(graph, made.task));
+    if (lowered->is_open && !std::holds_alternative<kernel::CpuTarget>(options_.target))
+      return unsupported(made.task.place(graph),
+                         "sizes that are known at compile time expected of code for a GPU, data decide some");
     made.view_of = lowered->view_of;
     if (made.view_of < 0) made.kernel = scheduled(*lowered);
     return {};
