@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "driver/load_model.h"
 #include "driver/public_options.h"
 #include "driver/staging_folder.h"

@@ -52,14 +52,16 @@ te::MapReduce reduced(Combine combine, const Sizes& shape, const Sizes& over, co
 /// Component k of the program's last stage.
 Stage last_of(const te::Program& program, int k, Sizes shape) {
   const te::StageValue value{static_cast<int>(program.stages.size()) - 1, k};
-  return OperatorAccess::stage(program.load(value, origin(shape.size())), std::move(shape));
+  const te::Expr first = program.load(value, origin(shape.size()));
+  return OperatorAccess::stage(first, std::move(shape));
 }
 
 Stage add(detail::StepState& state, te::MapReduce stage, Sizes shape) {
   const DataType dtype = stage.bodies[0].dtype();
   state.stages.push_back(std::move(stage));
   const int number = static_cast<int>(state.stages.size()) - 1;
-  return OperatorAccess::stage(te::load_inner(number, dtype, origin(shape.size())), std::move(shape));
+  const te::Expr first = te::load_inner(number, dtype, origin(shape.size()));
+  return OperatorAccess::stage(first, std::move(shape));
 }
 
 /// What the functions of users give, or the sentence of NoValue.

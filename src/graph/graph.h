@@ -108,7 +108,7 @@ struct ModelInfo {
   /// A node is of an operator that the standard has from a later opset on: ONNX Runtime takes some before
   /// (OpDef::early).
   bool has_early = false;
-  std::string external_data;  ///< file name of the input's external data; empty: weights inline
+  std::string external_data;                 ///< file name of the input's external data; empty: weights inline
   std::shared_ptr<const OpTable> operators;  ///< rows of its nodes that do not come with the program; may be nullptr
   int64_t opset() const;                     ///< of ai.onnx; 0 when not imported
 };

@@ -32,8 +32,8 @@ class TaskTable {
 
   /// Of a task with a program, for as long as the table lives; tasks whose kernels print alike have the same. Constants
   /// are those without infinities and NaN, so that what kernels do to them beforehand (products with zeros of a
-  /// padding) is what they would do each time. Errors (kUnsupported): a value without a shape; a size that is not known, by
-  /// the name of the task's first node.
+  /// padding) is what they would do each time. Errors (kUnsupported): a value without a shape; a size that is not
+  /// known, by the name of the task's first node.
   Result<const LoweredTask*> lowered(const Graph& graph, const Task& task);
 
  private:

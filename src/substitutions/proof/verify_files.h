@@ -19,9 +19,9 @@ struct VerifyOptions {
   /// What the proof may bind; what it leaves open is bound where the models are run.
   std::map<std::string, int64_t> dims = {};
   std::map<std::string, Dims> shapes = {};
-  FloatMode fp = FloatMode::kReassociate;  ///< the weakest that the proof may be of
+  FloatMode fp = FloatMode::kReassociate;              ///< the weakest that the proof may be of
   std::shared_ptr<const OpTable> operators = nullptr;  ///< of users: their rows are trusted as ours are
-  CheckOptions check;                      ///< runs 0: neither model is run
+  CheckOptions check;                                  ///< runs 0: neither model is run
 };
 
 struct Verified {
