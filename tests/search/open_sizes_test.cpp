@@ -2,6 +2,7 @@
 #include "search/expect_same.h"
 #include "search/open_rows.h"
 #include "search/prepare.h"
+#include "support/long_run.h"
 
 namespace isomer::test {
 namespace {
@@ -306,6 +307,72 @@ TEST(OpenSizes, Recurrences) {
   w: float32[1,15,4] = random 1
   u: float32[1,15,5] = random 2
   y, h = GRU(sequence, w, u) {hidden_size = 5})");
+}
+
+/// Chains of nodes over rows, some of them enough work for a loop, and what reads across rows between them.
+std::string random_chain(uint64_t seed) {
+  Random random(seed);
+  std::string text, outputs;
+  struct Rows {
+    std::string name;
+    int64_t columns;
+  };
+  std::vector<Rows> made = {{"r", 4}};
+  const int64_t count = random.between(2, 9);
+  for (int64_t k = 0; k < count; ++k) {
+    const Rows of =
+        made[static_cast<size_t>(random.between(std::max<int64_t>(0, std::ssize(made) - 3), std::ssize(made) - 1))];
+    const std::string name = fmt::format("v{}", k);
+    const auto add = [&](int64_t columns, const std::string& node) {
+      text += fmt::format("  {} = {}\n", name, node);
+      made.push_back({name, columns});
+    };
+    switch (random.between(0, 11)) {
+      case 0: add(of.columns, fmt::format("Tanh({})", of.name)); break;
+      case 1: add(of.columns, fmt::format("Softmax({}) {{axis = {}}}", of.name, random.between(0, 1))); break;
+      case 2:
+      case 3: {
+        const int64_t columns = random.between(0, 1) ? 3000 : 5;
+        text += fmt::format("  w{}: float32[{},{}] = random {}\n", k, of.columns, columns, k);
+        add(columns, fmt::format("MatMul({}, w{})", of.name, k));
+        break;
+      }
+      case 4: add(2 * of.columns, fmt::format("Concat({0}, {0}) {{axis = 1}}", of.name)); break;
+      case 5:
+        text += fmt::format("  m{} = ReduceMax({}, one)\n", k, of.name);
+        add(of.columns, fmt::format("Sub({}, m{})", of.name, k));
+        break;
+      case 6:
+        text += fmt::format("  s{} = ReduceSum({}, first)\n", k, of.name);
+        add(of.columns, fmt::format("Add({}, s{})", of.name, k));
+        break;
+      case 7: add(of.columns, fmt::format("CumSum({}, first)", of.name)); break;
+      case 8: add(of.columns, fmt::format("Slice({}, last, big, first)", of.name)); break;
+      case 9: add(of.columns, fmt::format("Slice({}, minus, least, first, minus)", of.name)); break;
+      case 10:
+        text += fmt::format("  n{} = Unsqueeze({}, one)\n", k, of.name);
+        add(of.columns, fmt::format("Squeeze(n{}, one)", k));
+        break;
+      default:
+        text += fmt::format("  t{0} = Transpose({1}) {{perm = [1,0]}}\n  o{0} = MatMul({1}, t{0})\n", k, of.name);
+        outputs += fmt::format("o{}, ", k);
+    }
+  }
+  return behind_rows(outputs + made.back().name, "  big: int64[1] = {99}\n  least: int64[1] = {-99}\n" + text);
+}
+
+TEST(OpenSizes, RandomChains) {
+  const uint64_t count = is_long_run() ? 1'000 : 20;
+  int loops = 0;
+  for (uint64_t seed = 0; seed < count; ++seed) {
+    SCOPED_TRACE(fmt::format("seed {}", seed));
+    const std::string text = random_chain(seed);
+    SCOPED_TRACE(text);
+    expect_same_prepared(text, rows());
+    loops += loops_of(text);
+    if (HasFailure()) return;
+  }
+  EXPECT_GT(loops, static_cast<int>(count) / 4);
 }
 
 }  // namespace
