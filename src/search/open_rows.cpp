@@ -129,7 +129,7 @@ class RowFinder {
   void add(NodeId id) {
     const Node& node = graph_.node(id);
     const auto reads = [&](const std::set<ValueId>& values) {
-      const auto is_in = [&](ValueId value) { return values.contains(value); };
+      const auto is_in = [&](ValueId value) { return value.valid() && values.contains(value); };
       return std::ranges::any_of(node.inputs, is_in) || std::ranges::any_of(node.captures, is_in);
     };
     const std::string rows = rows_of(node);
@@ -213,9 +213,10 @@ Result<int> compute_some_rows_at_a_time(Graph& graph) {
     if (cluster.work < kLeastWork) continue;
     const RowNodes rows = row_nodes(graph, cluster);
     if (rows.rows.empty() || rows.outputs.empty()) continue;
-    // What can't be made so stays as it was.
+    // What can't be made so stays as it was; so does what another loop both reads and is read by.
     Graph made = graph;
-    if (!loop_over_rows(made, rows, cluster.work > kWorkOfOne ? 1 : kRows).ok()) continue;
+    if (!loop_over_rows(made, rows, cluster.work > kWorkOfOne ? 1 : kRows).ok() || !topological_order(made).ok())
+      continue;
     graph = std::move(made);
     ++loops;
   }

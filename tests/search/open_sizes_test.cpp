@@ -260,6 +260,26 @@ TEST(OpenSizes, LoopsEndWhereRowsMeet) {
   EXPECT_EQ(loops_of(behind_rows("e", "  e = CumSum(r, first)")), 0);
 }
 
+/// Of two numbers of rows, each loop would wait for the other: one of them is made.
+TEST(OpenSizes, LoopsDoNotWaitForEachOther) {
+  constexpr std::string_view kText = R"(
+  q = Not(p)
+  s = Compress(x, q) {axis = 0}
+  w: float32[4,3000] = random 1
+  a1 = MatMul(r, w)
+  b2 = MatMul(s, w)
+  sum1 = ReduceSum(a1, first) {keepdims = 0}
+  sum2 = ReduceSum(b2, first) {keepdims = 0}
+  a2 = Add(r2, sum2)
+  b1 = Add(s2, sum1)
+  r2 = MatMul(r, w)
+  s2 = MatMul(s, w)
+  y = ReduceSum(a2, first) {keepdims = 0}
+  z = ReduceSum(b1, first) {keepdims = 0})";
+  expect_same_rows("y, z", kText);
+  EXPECT_GE(loops_of(behind_rows("y, z", kText)), 1);
+}
+
 /// More rows than are computed at a time, whole blocks of them and one more.
 TEST(OpenSizes, ManyRows) {
   const std::string text = R"(opset 18
