@@ -291,7 +291,7 @@ graph g(x: float32[20,4], p: bool[20]) -> (y) {
 )";
   EXPECT_EQ(loops_of(text), 1);
   std::vector<Arrays> inputs;
-  for (const int64_t count : {0, 1, 7, 8, 9, 16, 17, 20}) {
+  for (const int64_t count : {0, 1, 15, 16, 17, 20}) {
     std::vector<int64_t> chosen(20);
     for (int64_t k = 0; k < count; ++k) chosen[static_cast<size_t>(19 - k)] = 1;
     inputs.push_back({floats({20, 4}, 1), Array::integers(DataType::kBool, {20}, chosen)});
@@ -352,7 +352,7 @@ std::string random_chain(uint64_t seed) {
       case 1: add(of.columns, fmt::format("Softmax({}) {{axis = {}}}", of.name, random.between(0, 1))); break;
       case 2:
       case 3: {
-        const int64_t columns = random.between(0, 1) ? 3000 : 5;
+        const int64_t columns = of.columns < 100 && random.between(0, 1) ? 3000 : 5;
         text += fmt::format("  w{}: float32[{},{}] = random {}\n", k, of.columns, columns, k);
         add(columns, fmt::format("MatMul({}, w{})", of.name, k));
         break;
