@@ -30,10 +30,8 @@ struct BenchOptions : CommonOptions {
 };
 
 Result<BenchSession> open_bench(const BenchOptions& options, bool timed) {
-  runtime::SessionOptions asked;
-  asked.timed = timed;
-  asked.device_timed = !timed;
-  TRY(LoadedArtifact artifact, load_artifact(options.file, options, asked, options.choices, options.inputs));
+  TRY(LoadedArtifact artifact,
+      load_artifact(options.file, options, timed_session(timed), options.choices, options.inputs));
   TRY(std::vector<Tensor> inputs,
       model_inputs(artifact.interface, options.file, options.inputs, options, artifact.demands));
   return BenchSession::make(std::move(artifact), std::move(inputs));

@@ -45,11 +45,8 @@ Result<ModelTimes> benched(const std::string& file, const BenchModelOptions& opt
   CompileChoices code;
   code.target = options.target;
   const auto open = [&](bool timed) -> Result<BenchSession> {
-    runtime::SessionOptions asked;
-    asked.timed = timed;
-    asked.device_timed = !timed;
     // What there is to say was said when it was opened first.
-    TRY(LoadedArtifact artifact, load_artifact(file, timed ? silent : settings, asked, code));
+    TRY(LoadedArtifact artifact, load_artifact(file, timed ? silent : settings, timed_session(timed), code));
     TRY(std::vector<Tensor> inputs,
         generate_inputs(artifact.interface,
                         {.seed = settings.seed, .demands = artifact.demands, .memory = settings.memory}));

@@ -12,6 +12,14 @@ namespace isomer {
 
 double milliseconds(std::chrono::steady_clock::duration duration);
 
+/// Of a session that is measured: on a device by its own clock, or each step by itself.
+inline runtime::SessionOptions timed_session(bool by_step) {
+  runtime::SessionOptions options;
+  options.timed = by_step;
+  options.device_timed = !by_step;
+  return options;
+}
+
 /// Its outputs stay in the session.
 class BenchSession {
  public:
