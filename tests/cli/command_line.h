@@ -12,6 +12,7 @@
 #include "graph/onnx/export.h"
 #include "graph/text.h"
 #include "support/files.h"
+#include "support/model_file.h"
 #include "support/process.h"
 
 namespace isomer::test {
@@ -20,14 +21,7 @@ class CommandLine : public testing::Test {
  protected:
   std::string path(const std::string& name) const { return (folder_.path() / name).string(); }
 
-  std::string model(std::string_view text, const std::string& name) const {
-    auto graph = parse_graph(text);
-    EXPECT_TRUE(graph.ok()) << graph.error().message();
-    graph->edit_info().ir_version = 8;
-    const auto written = export_model(*graph, path(name));
-    EXPECT_TRUE(written.ok()) << written.error().message();
-    return path(name);
-  }
+  std::string model(std::string_view text, const std::string& name) const { return write_model(text, path(name)); }
 
   static Outcome isomer(std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), tool_path("isomer").string());

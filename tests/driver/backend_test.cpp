@@ -4,10 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "graph/onnx/export.h"
-#include "graph/text.h"
 #include "isomer/compile.h"
 #include "support/files.h"
+#include "support/model_file.h"
 
 namespace isomer::test {
 namespace {
@@ -16,13 +15,11 @@ using testing::HasSubstr;
 
 class Benches : public testing::Test {
  protected:
-  Benches() : model_((folder_.path() / "model.onnx").string()) {
-    auto graph = parse_graph(
-        "opset 17\ngraph g(x: float32[batch,64]) -> (y: float32[batch,64]) {\n  w: float32[64,64] = random 1\n"
-        "  p = MatMul(x, w)\n  y = Relu(p)\n}\n");
-    EXPECT_TRUE(graph.ok()) << graph.error().message();
-    graph->edit_info().ir_version = 8;
-    EXPECT_TRUE(export_model(*graph, model_).ok());
+  Benches()
+      : model_(write_model(
+            "opset 17\ngraph g(x: float32[batch,64]) -> (y: float32[batch,64]) {\n  w: float32[64,64] = random 1\n"
+            "  p = MatMul(x, w)\n  y = Relu(p)\n}\n",
+            (folder_.path() / "model.onnx").string())) {
     options_.seconds = 0.05;
     options_.threads = 1;
   }

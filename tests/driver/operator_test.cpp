@@ -6,8 +6,6 @@
 
 #include <filesystem>
 
-#include "graph/onnx/export.h"
-#include "graph/text.h"
 #include "isomer/compile.h"
 #include "isomer/model.h"
 #include "isomer/optimize.h"
@@ -15,6 +13,7 @@
 #include "isomer/verify.h"
 #include "operator/operators.h"
 #include "support/files.h"
+#include "support/model_file.h"
 
 namespace isomer::test {
 namespace {
@@ -26,14 +25,7 @@ class UserOperators : public testing::Test {
   std::string path(const std::string& name) const { return (folder_.path() / name).string(); }
 
   /// A model of the text.
-  std::string model(const std::string& name, std::string_view text) const {
-    auto graph = parse_graph(text);
-    EXPECT_TRUE(graph.ok()) << graph.error().message();
-    graph->edit_info().ir_version = 8;
-    const auto written = export_model(*graph, path(name));
-    EXPECT_TRUE(written.ok()) << written.error().message();
-    return path(name);
-  }
+  std::string model(const std::string& name, std::string_view text) const { return write_model(text, path(name)); }
 
   ScratchFolder folder_;
   const std::vector<Operator> operators_{gate(), root_mean_square(), moving_average()};

@@ -8,10 +8,9 @@
 #include <limits>
 #include <thread>
 
-#include "graph/onnx/export.h"
-#include "graph/text.h"
 #include "isomer/verify.h"
 #include "support/files.h"
+#include "support/model_file.h"
 
 namespace isomer::test {
 namespace {
@@ -37,11 +36,7 @@ class OptimizeModel : public testing::Test {
     options_.threads = 2;
     options_.seconds = 3;
     options_.records = path("records.sqlite");
-    auto graph = parse_graph(kModel);
-    EXPECT_TRUE(graph.ok()) << graph.error().message();
-    graph->edit_info().ir_version = 8;
-    const auto written = export_model(*graph, path("model.onnx"));
-    EXPECT_TRUE(written.ok()) << written.error().message();
+    write_model(kModel, path("model.onnx"));
   }
 
   std::string path(const std::string& name) const { return (folder_.path() / name).string(); }

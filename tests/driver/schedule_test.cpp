@@ -9,10 +9,9 @@
 #include <filesystem>
 #include <thread>
 
-#include "graph/onnx/export.h"
-#include "graph/text.h"
 #include "isomer/compile.h"
 #include "support/files.h"
+#include "support/model_file.h"
 
 namespace isomer::test {
 namespace {
@@ -34,14 +33,7 @@ class UserSchedules : public testing::Test {
 
   std::string path(const std::string& name) const { return (folder_.path() / name).string(); }
 
-  std::string model(std::string_view text = kLayer) const {
-    auto graph = parse_graph(text);
-    EXPECT_TRUE(graph.ok()) << graph.error().message();
-    graph->edit_info().ir_version = 8;
-    const auto written = export_model(*graph, path("model.onnx"));
-    EXPECT_TRUE(written.ok()) << written.error().message();
-    return path("model.onnx");
-  }
+  std::string model(std::string_view text = kLayer) const { return write_model(text, path("model.onnx")); }
 
   CompileModelReport compiled(std::string_view text = kLayer) const {
     auto made = compile_model(model(text), path("model.iso"), options_);

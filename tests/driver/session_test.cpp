@@ -6,10 +6,9 @@
 
 #include <numeric>
 
-#include "graph/onnx/export.h"
-#include "graph/text.h"
 #include "isomer/compile.h"
 #include "support/files.h"
+#include "support/model_file.h"
 
 namespace isomer::test {
 namespace {
@@ -27,11 +26,7 @@ graph g(x: float32[batch,3], k: int64[2]) -> (y: float32[batch,3], chosen: float
 class Sessions : public testing::Test {
  protected:
   Sessions() : file_((folder_.path() / "model.iso").string()) {
-    auto graph = parse_graph(kRows);
-    EXPECT_TRUE(graph.ok()) << graph.error().message();
-    graph->edit_info().ir_version = 8;
-    const std::string model = (folder_.path() / "model.onnx").string();
-    EXPECT_TRUE(export_model(*graph, model).ok());
+    const std::string model = write_model(kRows, (folder_.path() / "model.onnx").string());
     CompileModelOptions options;
     options.variants = {{{"batch", 2}}, {{"batch", 4}}};
     const auto made = compile_model(model, file_, options);
