@@ -151,6 +151,15 @@ isomer::Progress progress_of(const nb::object& doing, const nb::object& note) {
 using Sizes = std::map<std::string, int64_t>;
 using Shapes = std::map<std::string, std::vector<int64_t>>;
 
+/// What all work on models takes.
+template <class Options>
+void set_common(Options& options, const Sizes& dims, const Shapes& shapes, int threads, uint64_t seed) {
+  options.dims = dims;
+  options.shapes = shapes;
+  options.threads = threads;
+  options.seed = seed;
+}
+
 nb::dict optimize(const std::string& model, const std::string& output, int level, const std::string& fp,
                   const std::string& runtime, std::optional<double> seconds, const Sizes& dims, const Shapes& shapes,
                   const std::string& strategy, const std::vector<std::string>& rules, bool mutate, bool check,
@@ -161,8 +170,7 @@ nb::dict optimize(const std::string& model, const std::string& output, int level
   options.fp = fp;
   options.runtime = runtime;
   options.seconds = seconds;
-  options.dims = dims;
-  options.shapes = shapes;
+  set_common(options, dims, shapes, threads, seed);
   options.strategy = strategy;
   options.rules = rules;
   options.mutate = mutate;
@@ -171,8 +179,6 @@ nb::dict optimize(const std::string& model, const std::string& output, int level
   options.proof = proof;
   options.records = records;
   options.onnxruntime = onnxruntime;
-  options.threads = threads;
-  options.seed = seed;
   options.memory = memory;
   options.progress = progress_of(doing, note);
   const isomer::Optimized made = interruptible(true, [&](const isomer::Stop& stop) {
@@ -192,11 +198,8 @@ nb::dict verify(const std::string& model, const std::string& optimized, const st
                 const Sizes& dims, const Shapes& shapes, int check_runs, int threads, uint64_t seed, int64_t memory) {
   isomer::VerifyModelOptions options;
   options.fp = fp;
-  options.dims = dims;
-  options.shapes = shapes;
+  set_common(options, dims, shapes, threads, seed);
   options.check_runs = check_runs;
-  options.threads = threads;
-  options.seed = seed;
   options.memory = memory;
   const isomer::VerifiedModel found = interruptible(false, [&](const isomer::Stop& stop) {
     options.stop = &stop;
@@ -264,10 +267,7 @@ nb::dict bench(const std::string& file, double seconds, const std::vector<std::s
   options.libraries = libraries;
   options.model = model;
   options.target = target;
-  options.dims = dims;
-  options.shapes = shapes;
-  options.threads = threads;
-  options.seed = seed;
+  set_common(options, dims, shapes, threads, seed);
   options.progress = progress_of(nb::none(), note);
   const isomer::ModelTimes times = interruptible(false, [&](const isomer::Stop& stop) {
     options.stop = &stop;
@@ -290,11 +290,8 @@ nb::dict bench(const std::string& file, double seconds, const std::vector<std::s
 nb::dict compare(const std::string& reference, const std::string& candidate, const Sizes& dims, const Shapes& shapes,
                  int runs, int threads, uint64_t seed) {
   isomer::CompareModelsOptions options;
-  options.dims = dims;
-  options.shapes = shapes;
+  set_common(options, dims, shapes, threads, seed);
   options.runs = runs;
-  options.threads = threads;
-  options.seed = seed;
   const isomer::ModelComparison found = interruptible(false, [&](const isomer::Stop& stop) {
     options.stop = &stop;
     return isomer::compare_models(reference, candidate, options);
@@ -316,14 +313,11 @@ nb::dict compile(const std::string& model, const std::string& artifact, const st
   options.target = target;
   options.level = level;
   options.seconds = seconds;
-  options.dims = dims;
-  options.shapes = shapes;
+  set_common(options, dims, shapes, threads, seed);
   options.variants = variants;
   options.tune = tune;
   options.check = check;
   options.records = records;
-  options.threads = threads;
-  options.seed = seed;
   options.progress = progress_of(doing, note);
   const isomer::CompileModelReport made = interruptible(
       true,
@@ -343,10 +337,7 @@ nb::list tune(const std::string& model, const std::string& records, int64_t tria
               bool continues, const Sizes& dims, const Shapes& shapes, int threads, uint64_t seed) {
   isomer::CompileModelOptions how;
   how.records = records;
-  how.dims = dims;
-  how.shapes = shapes;
-  how.threads = threads;
-  how.seed = seed;
+  set_common(how, dims, shapes, threads, seed);
   const auto tuned = interruptible(true, [&](const isomer::Stop& stop) {
     how.stop = &stop;
     return isomer::tune_model(model, how, {.trials = trials, .seconds = seconds, .continues = continues});

@@ -111,7 +111,7 @@ Result<std::unique_ptr<runtime::Session>> session_of(const LoadedModel& model, c
     note(options, "isomer: interpreting: {}", compiled.error().message());
     return std::unique_ptr<runtime::Session>();
   }
-  return in_file(open_session(std::move(compiled->artifact), settings), options);
+  return in_file(open_session(std::move(compiled->artifact), settings.threads, settings.memory), options);
 }
 
 Result<std::vector<te::Array>> interpreted(LoadedModel& model, std::optional<std::vector<te::Array>> arrays,

@@ -1,5 +1,6 @@
 #include "driver/check_code.h"
 
+#include "driver/load_artifact.h"
 #include "search/run_artifact.h"
 #include "search/targets.h"
 #include "verify/check/inputs.h"
@@ -15,14 +16,6 @@ bool runs_here(const Compilation& code) {
   return !code.plain || isomer::runs_here(kernel::CudaTarget{code.artifact.variants[0].target.name});
 }
 
-Result<std::unique_ptr<runtime::Session>> open(runtime::Artifact artifact, const CheckCodeOptions& options) {
-  TRY(auto model, runtime::Model::load(std::move(artifact)));
-  runtime::SessionOptions session;
-  session.threads = options.threads;
-  session.memory = options.memory;
-  return runtime::Session::create(std::move(model), session);
-}
-
 }  // namespace
 
 bool can_check(const kernel::Target& target) {
@@ -33,7 +26,7 @@ Result<CodeCheck> check_code(const Graph& model, const Compilation& code, const 
   if (auto fits = check_memory(model, 1, options.memory); !fits.ok())
     return unsupported("check", "{}, --no-check skips the check", fits.error().message());
   const bool is_here = runs_here(code);
-  TRY(const auto session, open(is_here ? code.artifact : *code.plain, options));
+  TRY(const auto session, open_session(is_here ? code.artifact : *code.plain, options.threads, options.memory));
   const auto inputs = [&](int set) -> Result<std::vector<te::Array>> {
     TRY(const std::vector<Tensor> tensors,
         generate_inputs(model, {.seed = options.seed + static_cast<uint64_t>(set), .memory = options.memory}));

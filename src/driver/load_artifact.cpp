@@ -79,11 +79,11 @@ bool is_artifact(const std::string& file) {
   return start == runtime::kMagic;
 }
 
-Result<std::unique_ptr<runtime::Session>> open_session(runtime::Artifact artifact, const Settings& settings) {
+Result<std::unique_ptr<runtime::Session>> open_session(runtime::Artifact artifact, int threads, MemoryLimit memory) {
   TRY(auto model, runtime::Model::load(std::move(artifact)));
   runtime::SessionOptions session_options;
-  session_options.threads = settings.threads;
-  session_options.memory = settings.memory;
+  session_options.threads = threads;
+  session_options.memory = memory;
   return runtime::Session::create(std::move(model), session_options);
 }
 

@@ -25,7 +25,7 @@ struct LoadedArtifact {
 };
 
 /// A session of an artifact in memory that has one variant.
-Result<std::unique_ptr<runtime::Session>> open_session(runtime::Artifact artifact, const Settings& settings);
+Result<std::unique_ptr<runtime::Session>> open_session(runtime::Artifact artifact, int threads, MemoryLimit memory);
 
 /// Binds dims of a graph's inputs to shapes of tensors that are there; an error where they don't fit.
 using BindShapes = std::function<Result<void>(Graph& graph)>;

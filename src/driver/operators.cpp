@@ -14,9 +14,13 @@ namespace {
 
 using detail::OperatorAccess;
 
-te::Monoid monoid(Combine combine, DataType dtype) {
+void expect_numbers(DataType dtype) {
   if (!kNumeric.contains(dtype))
     throw NoValue(fmt::format("numbers to combine expected, elements of {} found", name(dtype)));
+}
+
+te::Monoid monoid(Combine combine, DataType dtype) {
+  expect_numbers(dtype);
   switch (combine) {
     case Combine::sum: return te::sum(dtype);
     case Combine::product: return te::product(dtype);
@@ -339,8 +343,7 @@ std::pair<Stage, Stage> Meaning::arg_extremum(Combine maximum_or_minimum, const 
   const bool is_maximum = maximum_or_minimum == Combine::maximum;
   if (!is_maximum && maximum_or_minimum != Combine::minimum)
     throw NoValue("maximum or minimum expected, another found");
-  if (!kNumeric.contains(value.dtype()))
-    throw NoValue(fmt::format("numbers to combine expected, elements of {} found", isomer::name(value.dtype())));
+  expect_numbers(value.dtype());
   te::Expr number = te::index(0);
   const Shape extents = OperatorAccess::shape(over);
   for (size_t k = 0; k < extents.size(); ++k)
