@@ -160,8 +160,9 @@ class OperatorNode {
   std::vector<int64_t> integers(const std::string& name) const;
   std::vector<float> reals(const std::string& name) const;
 
-  /// An element of an input; an expression of int64 for each axis. A place outside of the tensor ends a run with an
-  /// error.
+  /// An element of an input; an expression of int64 for each axis. Where axes alone decide the place it must be inside
+  /// of the tensor by the expression itself or a comparison of it in a `select` around it, else the model is refused.
+  /// Where data decide it, one outside ends a run with an error.
   Expression element(int input, const Expressions& index) const;
   /// The element of an input that broadcasts, as in NumPy, to the place axis(0) … in a tensor of `shape`.
   Expression element_at(int input, const Sizes& shape) const;
