@@ -54,6 +54,7 @@ struct Registry {
                                 ops::quantization,
                                 ops::quantized_contrib,
                                 ops::selection,
+                                ops::suppression,
                                 ops::control_flow})
       for (OpDef& row : family()) rows.push_back(std::move(row));
     for (const OpDef& row : rows) {

@@ -46,7 +46,8 @@ std::vector<OpDef> product_contrib();      ///< com.microsoft's FusedMatMul MatM
 std::vector<OpDef> loss();                 ///< NegativeLogLikelihoodLoss SoftmaxCrossEntropyLoss
 std::vector<OpDef> quantization();         ///< QuantizeLinear DequantizeLinear …
 std::vector<OpDef> quantized_contrib();    ///< com.microsoft's QLinearAdd QGemm …
-std::vector<OpDef> selection();            ///< TopK NonZero Unique Compress NonMaxSuppression
+std::vector<OpDef> selection();            ///< TopK NonZero Unique Compress
+std::vector<OpDef> suppression();          ///< NonMaxSuppression
 std::vector<OpDef> control_flow();         ///< If Loop Scan
 
 }  // namespace isomer::ops

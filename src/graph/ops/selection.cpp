@@ -1,12 +1,12 @@
-// TopK NonZero Unique Compress NonMaxSuppression: what data select. They are written as loop nests, since neither the
-// order of their elements nor their number is an expression of indices.
-#include <functional>
-
+// TopK NonZero Unique Compress: what data select. They are written as loop nests, since neither the order of their
+// elements nor their number is an expression of indices.
 #include "graph/infer.h"
 #include "graph/ops/common.h"
 #include "graph/ops/indexing.h"
 #include "graph/ops/operand.h"
 #include "graph/ops/registry.h"
+#include "graph/ops/sorter.h"
+#include "graph/ops/writer.h"
 
 namespace isomer::ops {
 namespace {
@@ -14,135 +14,6 @@ namespace {
 using te::Block;
 using te::Expr;
 using te::Statement;
-
-/// A buffer of the procedure under construction.
-struct Buffer {
-  int local;
-  DataType dtype;
-  Expr at(std::vector<Expr> index) const { return te::load_local(local, dtype, std::move(index)); }
-  Expr at(Expr index) const { return at(std::vector{std::move(index)}); }
-  Expr get() const { return at(std::vector<Expr>()); }
-  Statement put(std::vector<Expr> index, Expr value) const {
-    return te::store(local, std::move(index), std::move(value));
-  }
-  Statement put(Expr index, Expr value) const { return put(std::vector{std::move(index)}, std::move(value)); }
-  Statement set(Expr value) const { return put(std::vector<Expr>(), std::move(value)); }
-  Statement increment() const { return set(get() + 1); }
-};
-
-class Writer {
- public:
-  Buffer buffer(DataType dtype, Shape shape) {
-    procedure_.locals.push_back({dtype, std::move(shape)});
-    return {static_cast<int>(procedure_.locals.size()) - 1, dtype};
-  }
-  Buffer counter() { return buffer(DataType::kInt64, {}); }
-  /// for (variable from 0 to extent) body(variable)
-  Statement loop(const Expr& extent, const std::function<Block(Expr)>& body) {
-    const int variable = loops_++;
-    return te::for_loop(variable, extent, body(te::loop_var(variable)));
-  }
-  /// Loops over all positions of a shape, the first axis outermost; `except` is left out.
-  Block loops(const Shape& shape, int except, const std::function<Block(std::vector<Expr>)>& body) {
-    std::vector<Expr> position(shape.size());
-    return nest(shape, except, 0, position, body);
-  }
-  te::Program finish(const OpContext& context, Block block, const std::vector<Buffer>& outputs) {
-    procedure_.block = std::move(block);
-    te::Imperative imperative{std::move(procedure_), {}};
-    for (const Buffer& output : outputs) imperative.outputs.push_back(output.local);
-    te::Program program;
-    const te::StageValue stage = program.imperative(std::move(imperative));
-    for (int i = 0; i < context.output_count(); ++i)
-      program.outputs.push_back(context.wants_output(i) ? te::StageValue{stage.stage, i} : te::StageValue{});
-    return program;
-  }
-
- private:
-  Block nest(const Shape& shape, int except, int axis, std::vector<Expr>& position,
-             const std::function<Block(std::vector<Expr>)>& body) {
-    if (axis == static_cast<int>(shape.size())) return body(position);
-    if (axis == except) return nest(shape, except, axis + 1, position, body);
-    return {loop(shape[axis].expr(), [&](Expr variable) {
-      position[axis] = std::move(variable);
-      return nest(shape, except, axis + 1, position, body);
-    })};
-  }
-
-  te::Procedure procedure_;
-  int loops_ = 0;
-};
-
-void append(Block& block, Block more) {
-  for (Statement& statement : more) block.push_back(std::move(statement));
-}
-
-/// a < b in a total order: NaN is above all numbers, false below true.
-Expr is_less(const Expr& a, const Expr& b) {
-  if (a.dtype() == DataType::kBool) return te::logical_not(a) && b;
-  if (!is_float(a.dtype())) return a < b;
-  const auto is_nan = [](const Expr& x) { return te::unary(te::UnaryOp::kIsNan, x); };
-  return a < b || (is_nan(b) && te::logical_not(is_nan(a)));
-}
-
-/// Sorts numbers of elements by heaps in place. `compare(a, b)` gives statements to run first and then whether the
-/// element of number a comes before that of b.
-class Sorter {
- public:
-  using Compare = std::function<std::pair<Block, Expr>(Expr a, Expr b)>;
-
-  Sorter(Writer& writer, Buffer heap, Compare compare)
-      : writer_(writer),
-        heap_(heap),
-        hole_(writer.counter()),
-        child_(writer.counter()),
-        moved_(writer.counter()),
-        compare_(std::move(compare)) {}
-
-  /// Makes the first `size` elements a heap with the last of the order on top.
-  Block build(const Expr& size) {
-    const Expr inner = te::floor_div(size, te::index(2));
-    return {writer_.loop(inner, [&](Expr i) { return sift(inner - 1 - i, size); })};
-  }
-  /// Lets `candidate` replace the top if it comes before it; the heap has at least one element.
-  Block offer(const Expr& candidate, const Expr& size) {
-    auto [block, before] = compare_(candidate, heap_.at(te::index(0)));
-    Block replace = {heap_.put(te::index(0), candidate)};
-    append(replace, sift(te::index(0), size));
-    block.push_back(te::if_then(before, std::move(replace)));
-    return std::move(block);
-  }
-  /// Brings a heap into order, first elements first.
-  Block sort(const Expr& size) {
-    return {writer_.loop(te::max(size - 1, 0), [&](Expr i) {
-      const Expr last = size - 1 - i;
-      Block block = {moved_.set(heap_.at(last)), heap_.put(last, heap_.at(te::index(0))),
-                     heap_.put(te::index(0), moved_.get())};
-      append(block, sift(te::index(0), last));
-      return block;
-    })};
-  }
-
- private:
-  /// Moves the element at `start` down until no child comes after it.
-  Block sift(const Expr& start, const Expr& size) {
-    const Expr child = child_.get();
-    auto [compare_children, left_first] = compare_(heap_.at(child), heap_.at(child + 1));
-    compare_children.push_back(te::if_then(left_first, {child_.increment()}));
-    auto [compare_moved, moved_first] = compare_(moved_.get(), heap_.at(child));
-    Block round = {te::if_then(child + 1 < size, std::move(compare_children))};
-    append(round, std::move(compare_moved));
-    round.push_back(te::if_then(moved_first,
-                                {heap_.put(hole_.get(), heap_.at(child)), hole_.set(child), child_.set(child * 2 + 1)},
-                                {child_.set(size)}));
-    return {hole_.set(start), moved_.set(heap_.at(start)), child_.set(start * 2 + 1),
-            te::while_loop(child < size, std::move(round)), heap_.put(hole_.get(), moved_.get())};
-  }
-
-  Writer& writer_;
-  Buffer heap_, hole_, child_, moved_;
-  Compare compare_;
-};
 
 // TopK
 
@@ -170,6 +41,27 @@ Result<std::vector<ValueType>> top_k_infer(const OpContext& context) {
   return std::vector{ValueType::tensor(context.dtype(0), shape), ValueType::tensor(DataType::kInt64, shape)};
 }
 
+/// So many neighbours along the axis are skipped together, where none of them is among the first.
+constexpr int64_t kBlock = 16;
+/// Shorter rows, or those of which more than a quarter is chosen, are read element by element.
+constexpr int64_t kLeastLength = 128;
+
+/// The best of each block of neighbours, as a stage; nothing where it would not pay.
+std::optional<te::StageValue> best_of_blocks(te::Program& program, const OpContext& context, const Selection& selection,
+                                             bool largest) {
+  const Dim& length = context.dim(0, selection.axis);
+  const std::optional<Dim>& count = selection.count;
+  if (!length.is_constant() || length.value() < kLeastLength) return std::nullopt;
+  if (count && !(count->is_constant() && count->value() <= length.value() / 4)) return std::nullopt;
+  Shape blocks = context.shape(0);
+  blocks[selection.axis] = length.value() / kBlock;
+  std::vector<Expr> index = te::axes(static_cast<int>(blocks.size()));
+  index[selection.axis] = index[selection.axis] * kBlock + te::reduce_axis(0);
+  const DataType dtype = context.dtype(0);
+  return program.reduce(blocks, {kBlock}, largest ? te::maximum(dtype) : te::minimum(dtype),
+                        context.load(0, std::move(index)));
+}
+
 /// The k first of each row are kept in a heap, so that long rows cost little where k is small. Equal values are taken
 /// in the order of their positions.
 Result<te::Program> top_k_compute(const OpContext& context) {
@@ -180,42 +72,67 @@ Result<te::Program> top_k_compute(const OpContext& context) {
   Shape shape = context.shape(0);
   shape[axis] = selection.count.value_or(context.fresh(0, axis));
 
+  te::Program program;
+  const std::optional<te::StageValue> best = best_of_blocks(program, context, selection, largest);
   Writer writer;
   const Buffer values = writer.buffer(context.dtype(0), shape), indices = writer.buffer(DataType::kInt64, shape);
-  const Buffer heap = writer.buffer(DataType::kInt64, {shape[axis]});
+  Sorter sorter(writer, shape[axis], context.dtype(0), Sorter::by_key(largest));
   const Buffer given = writer.counter();  // where data decide K
   const Expr k = selection.count ? selection.count->expr() : given.get();
   Block rows = writer.loops(shape, axis, [&](std::vector<Expr> row) {
-    const auto element = [&](const Expr& i) {
-      std::vector<Expr> index = row;
-      index[axis] = i;
-      return context.load(0, std::move(index));
+    const auto at = [&](const Expr& i) {
+      row[axis] = i;
+      return row;
     };
-    Sorter sorter(writer, heap, [&](Expr a, Expr b) {
-      const Expr first = largest ? is_less(element(b), element(a)) : is_less(element(a), element(b));
-      const Expr second = largest ? is_less(element(a), element(b)) : is_less(element(b), element(a));
-      return std::pair(Block(), first || (te::logical_not(second) && a < b));
-    });
-    Block block = {writer.loop(k, [&](Expr i) { return Block{heap.put(i, i)}; })};
+    const auto element = [&](const Expr& i) { return SortedElement{i, context.load(0, at(i))}; };
+    // Whether a value comes before the top of the heap, all of whose positions are lower.
+    const auto is_better = [&](const Expr& value) {
+      const Expr top = sorter.at(te::index(0)).key;
+      return largest ? is_less(top, value) : is_less(value, top);
+    };
+    const auto offer = [&](const Expr& i) {
+      return Block{te::if_then(is_better(element(i).key), sorter.replace_top(element(i), k))};
+    };
+    const auto offer_all = [&](const Expr& begin, const Expr& end) {
+      return writer.loop(te::max(end - begin, 0), [&](Expr i) { return offer(begin + i); });
+    };
+    Block others;
+    if (best) {
+      const int64_t blocks = context.dim(0, axis).value() / kBlock;
+      const Expr first = te::floor_div(k + (kBlock - 1), te::index(kBlock)), begin = te::min(first * kBlock, n);
+      others.push_back(offer_all(k, begin));
+      others.push_back(writer.loop(te::max(te::index(blocks) - first, 0), [&](Expr i) {
+        const Expr block = first + i, value = program.load(*best, at(block));
+        // The best of numbers and a NaN is NaN.
+        const Expr may_hold_one = largest || !is_float(value.dtype())
+                                      ? is_better(value)
+                                      : is_better(value) || te::unary(te::UnaryOp::kIsNan, value);
+        return Block{te::if_then(may_hold_one,
+                                 {writer.loop(te::index(kBlock), [&](Expr r) { return offer(block * kBlock + r); })})};
+      }));
+      others.push_back(offer_all(te::max(te::index(blocks * kBlock), begin), n));
+    } else {
+      others.push_back(offer_all(k, n));
+    }
+    Block block = {writer.loop(k, [&](Expr i) { return sorter.put(i, element(i)); })};
     append(block, sorter.build(k));
-    block.push_back(
-        te::if_then(te::index(0) < k, {writer.loop(n - k, [&](Expr i) { return sorter.offer(k + i, k); })}));
+    block.push_back(te::if_then(te::index(0) < k, std::move(others)));
     append(block, sorter.sort(k));
     block.push_back(writer.loop(k, [&](Expr i) {
-      std::vector<Expr> place = row;
-      place[axis] = i;
-      return Block{indices.put(place, heap.at(i)), values.put(place, element(heap.at(i)))};
+      const SortedElement chosen = sorter.at(i);
+      return Block{indices.put(at(i), chosen.position), values.put(at(i), chosen.key)};
     }));
     return block;
   });
-  if (selection.count) return writer.finish(context, std::move(rows), {values, indices});
+  if (selection.count) return writer.finish(context, std::move(rows), {values, indices}, std::move(program));
   std::vector<Expr> extents;
   for (const Dim& dim : shape) extents.push_back(dim.expr());
   extents[axis] = k;
   Block block = {given.set(context.load(1, std::vector<Expr>(context.rank(1), te::index(0)))),
-                 te::resize(values.local, extents), te::resize(indices.local, extents), te::resize(heap.local, {k})};
+                 te::resize(values.local, extents), te::resize(indices.local, extents)};
+  append(block, sorter.resize(k));
   append(block, std::move(rows));
-  return writer.finish(context, std::move(block), {values, indices});
+  return writer.finish(context, std::move(block), {values, indices}, std::move(program));
 }
 
 /// Opset 1 had k as an attribute.
@@ -358,7 +275,7 @@ Result<te::Program> unique_compute(const OpContext& context) {
   Writer writer;
   std::vector<Buffer> outputs;
   for (const ValueType& type : types) outputs.push_back(writer.buffer(type.dtype, *type.shape));
-  const Buffer order = writer.buffer(DataType::kInt64, parts), run_of = writer.buffer(DataType::kInt64, parts);
+  const Buffer run_of = writer.buffer(DataType::kInt64, parts);
   const Buffer first = writer.buffer(DataType::kInt64, parts), size = writer.buffer(DataType::kInt64, parts);
   const Buffer place = writer.buffer(DataType::kInt64, parts);
   const Buffer runs = writer.counter(), next = writer.counter(), offset = writer.counter(), relation = writer.counter();
@@ -382,18 +299,29 @@ Result<te::Program> unique_compute(const OpContext& context) {
                                                          te::select(is_less(y, x), te::index(1), te::index(0)))),
                                  offset.increment()})};
   };
-  Sorter sorter(writer, order, [&](Expr a, Expr b) {
-    return std::pair(relate(a, b), relation.get() < 0 || (te::equal(relation.get(), 0) && a < b));
-  });
+  // Elements are sorted as they are, slices by their positions.
+  const Sorter::Compare by_slice = [&](const SortedElement& a, const SortedElement& b) {
+    return std::pair(relate(a.position, b.position),
+                     relation.get() < 0 || (te::equal(relation.get(), 0) && a.position < b.position));
+  };
+  const std::optional<DataType> key = axis < 0 ? std::optional(types[0].dtype) : std::nullopt;
+  Sorter sorter(writer, parts[0], key, key ? Sorter::by_key(false) : by_slice);
+  const auto part = [&](const Expr& i) { return SortedElement{i, key ? element(i, te::index(0)) : Expr()}; };
+  const auto compare_with_last = [&](const Expr& i) {
+    const SortedElement last = sorter.at(i - 1), here = sorter.at(i);
+    if (!key) return relate(last.position, here.position);
+    return Block{relation.set(te::select(is_less(last.key, here.key), te::index(-1), te::index(0)))};
+  };
 
-  Block block = {writer.loop(total, [&](Expr i) { return Block{order.put(i, i)}; })};
+  Block block = {writer.loop(total, [&](Expr i) { return sorter.put(i, part(i)); })};
   append(block, sorter.build(total));
   append(block, sorter.sort(total));
   block.push_back(writer.loop(total, [&](Expr i) {
-    return Block{te::if_then(te::index(0) < i, relate(order.at(i - 1), order.at(i)), {relation.set(te::index(-1))}),
-                 te::if_then(te::logical_not(te::equal(relation.get(), 0)),
-                             {first.put(runs.get(), order.at(i)), runs.increment()}),
-                 run_of.put(order.at(i), runs.get() - 1), size.put(runs.get() - 1, size.at(runs.get() - 1) + 1)};
+    const Expr here = sorter.at(i).position, last = runs.get() - 1;
+    return Block{
+        te::if_then(te::index(0) < i, compare_with_last(i), {relation.set(te::index(-1))}),
+        te::if_then(te::logical_not(te::equal(relation.get(), 0)), {first.put(runs.get(), here), runs.increment()}),
+        run_of.put(here, last), size.put(last, size.at(last) + 1)};
   }));
   if (context.get_int("sorted") != 0) {
     block.push_back(writer.loop(runs.get(), [&](Expr i) { return Block{place.put(i, i)}; }));
@@ -425,97 +353,6 @@ Result<te::Program> unique_compute(const OpContext& context) {
     return write;
   }));
   return writer.finish(context, std::move(block), outputs);
-}
-
-// NonMaxSuppression
-
-Result<std::vector<ValueType>> suppression_infer(const OpContext& context) {
-  const int64_t center = context.get_int("center_point_box");
-  if (center != 0 && center != 1) return context.invalid("center_point_box of 0 or 1 expected, {} found", center);
-  if (context.rank(1) != 3) return context.invalid("scores of rank 3 expected, shape {} found", text(context.shape(1)));
-  TRY_VOID(expect_shape(context, 0, {context.dim(1, 0), context.dim(1, 2), 4}));
-  for (int i = 2; i < 5; ++i)
-    if (context.has_input(i)) TRY_VOID(expect_scalar(context, i));
-  return one(DataType::kInt64, {context.fresh(0, 0), Dim(3)});
-}
-
-struct Box {
-  Expr top, left, bottom, right;
-  Expr area() const { return (bottom - top) * (right - left); }
-};
-
-Box box_at(const OpContext& context, const Expr& batch, const Expr& i) {
-  const auto coordinate = [&](int64_t k) { return context.load(0, {batch, i, te::index(k)}); };
-  if (context.get_int("center_point_box") == 0)
-    return {te::min(coordinate(0), coordinate(2)), te::min(coordinate(1), coordinate(3)),
-            te::max(coordinate(0), coordinate(2)), te::max(coordinate(1), coordinate(3))};
-  const te::Number half = te::Number::fraction(1, 2);
-  return {coordinate(1) - coordinate(3) * half, coordinate(0) - coordinate(2) * half,
-          coordinate(1) + coordinate(3) * half, coordinate(0) + coordinate(2) * half};
-}
-
-/// intersection / union > threshold, where all of them are positive areas.
-Expr overlap(const Box& a, const Box& b, const Expr& threshold) {
-  const Expr height = te::min(a.bottom, b.bottom) - te::max(a.top, b.top);
-  const Expr width = te::min(a.right, b.right) - te::max(a.left, b.left);
-  const Expr common = height * width, joint = a.area() + b.area() - common;
-  const te::Number none = 0;
-  return none < height && none < width && none < a.area() && none < b.area() && none < joint &&
-         threshold * joint < common;
-}
-
-Result<te::Program> suppression_compute(const OpContext& context) {
-  const Dim& batches = context.dim(1, 0);
-  const Dim& classes = context.dim(1, 1);
-  const Dim& boxes = context.dim(1, 2);
-  const Expr most = context.has_input(2) ? te::max(load_scalar(context, 2), 0) : te::index(0);
-  const Expr threshold = context.has_input(3) ? load_scalar(context, 3) : te::literal(0, DataType::kFloat32);
-  const auto known_most = context.has_input(2) ? context.scalar_int(2) : 0;
-  const Dim per_class = known_most ? min(boxes, std::max<int64_t>(*known_most, 0)) : boxes;
-
-  Writer writer;
-  const Buffer result = writer.buffer(DataType::kInt64, {context.fresh(0, 0), 3});
-  const Buffer selected = writer.buffer(DataType::kInt64, {batches * classes * per_class, 3});
-  const Buffer order = writer.buffer(DataType::kInt64, {boxes}), candidates = writer.counter();
-  const Buffer count = writer.counter(), begin = writer.counter(), other = writer.counter();
-  const Buffer keep = writer.buffer(DataType::kBool, {});
-  Statement of_all = writer.loop(batches.expr(), [&](Expr batch) {
-    return Block{writer.loop(classes.expr(), [&](Expr kind) {
-      const auto score = [&](const Expr& i) { return context.load(1, {batch, kind, i}); };
-      Sorter sorter(writer, order, [&](Expr a, Expr b) {
-        return std::pair(Block(),
-                         is_less(score(b), score(a)) || (te::logical_not(is_less(score(a), score(b))) && a < b));
-      });
-      Block block = {candidates.set(te::index(0)), begin.set(count.get())};
-      block.push_back(writer.loop(boxes.expr(), [&](Expr i) {
-        const Expr high = context.has_input(4) ? load_scalar(context, 4) < score(i) : te::truth(true);
-        return Block{te::if_then(high, {order.put(candidates.get(), i), candidates.increment()})};
-      }));
-      append(block, sorter.build(candidates.get()));
-      append(block, sorter.sort(candidates.get()));
-      block.push_back(writer.loop(candidates.get(), [&](Expr i) {
-        const Box box = box_at(context, batch, order.at(i));
-        const Box chosen = box_at(context, batch, selected.at({other.get(), te::index(2)}));
-        return Block{te::if_then(
-            count.get() - begin.get() < most,
-            {keep.set(te::truth(true)), other.set(begin.get()),
-             te::while_loop(
-                 keep.get() && other.get() < count.get(),
-                 {te::if_then(overlap(box, chosen, threshold), {keep.set(te::truth(false))}), other.increment()}),
-             te::if_then(keep.get(), {selected.put({count.get(), te::index(0)}, batch),
-                                      selected.put({count.get(), te::index(1)}, kind),
-                                      selected.put({count.get(), te::index(2)}, order.at(i)), count.increment()})})};
-      }));
-      return block;
-    })};
-  });
-  Statement copy = writer.loop(count.get(), [&](Expr i) {
-    Block row;
-    for (int64_t k = 0; k < 3; ++k) row.push_back(result.put({i, te::index(k)}, selected.at({i, te::index(k)})));
-    return row;
-  });
-  return writer.finish(
-      context, {std::move(of_all), te::resize(result.local, {count.get(), te::index(3)}), std::move(copy)}, {result});
 }
 
 }  // namespace
@@ -558,16 +395,6 @@ std::vector<OpDef> selection() {
        .versions = {{9, nullptr, count_from_front("axis")}},
        .infer = compress_infer,
        .compute = compress_compute},
-      {.name = "NonMaxSuppression",
-       .since = 11,
-       .inputs = {"boxes:float32", "scores:float32", "max_output_boxes_per_class?:int64", "iou_threshold?:float32",
-                  "score_threshold?:float32"},
-       .outputs = {"selected_indices:int64"},
-       .types = {},
-       .attributes = {with_default("center_point_box", 0)},
-       .versions = {{10}},
-       .infer = suppression_infer,
-       .compute = suppression_compute},
   };
 }
 
