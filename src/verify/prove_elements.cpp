@@ -16,12 +16,8 @@ LawUse use_by_elements(const Term& left, const Term& right) {
 Result<ByElements> compare_elements(const Law& claim, const VariableTypes& types, Signatures& signatures,
                                     ArithmeticSolver& solver) {
   TRY(const Law sides, spelled_claim(claim, types, signatures));
-  // Integers have limits, of which elements say nothing.
-  const auto has_elements = [](const auto& named) {
-    return is_float(named.second.dtype) || named.second.dtype == DataType::kBool;
-  };
-  if (!std::ranges::all_of(types, has_elements)) return ByElements::kNot;
   LawSizes sizes{sides, types};
+  sizes.computes_integers = false;
   if (!why_not_proved(sizes, nullptr)) {
     const bool all_floats = std::ranges::all_of(types, [](const auto& named) { return is_float(named.second.dtype); });
     sizes.may_call = false;

@@ -127,6 +127,8 @@ class ElementMaker {
   void cancel(std::vector<FactorRef>& factors, Element& exponents) const;
   Element exponential(const Element& argument);
   Element reciprocal(const Element& argument);
+  Element logarithm(const Element& argument);
+  const Element* absolute(const Element& element);
   Element greatest_of_some(std::vector<Piece> pieces);
   std::optional<Element> through_function(const std::vector<Piece>& pieces);
   bool flatten(std::vector<Piece>& pieces);
@@ -145,6 +147,8 @@ bool mentions(const Element& element, const std::vector<Bound>& bounds);
 
 /// Of one kind and name, with as many indices and arguments.
 bool are_alike(const FactorRef& a, const FactorRef& b);
+/// The only factor of an element that is one; nullptr where it is not.
+FactorRef only_factor(const Element& element);
 /// Whether there is a factor, and it is a call of this function.
 bool is_call(const FactorRef& factor, std::string_view name);
 /// A condition of a product that does not depend on what the product is summed over.

@@ -9,7 +9,7 @@
 namespace isomer::verify {
 namespace {
 
-constexpr std::string_view kExp = "exp", kReciprocal = "reciprocal", kLeast = "-inf";
+constexpr std::string_view kExp = "exp", kReciprocal = "reciprocal", kLog = "log", kLeast = "-inf";
 /// f(-x) = -f(x)
 constexpr std::array<std::string_view, 9> kOdd = {"erf",  "tanh", "sin",   "tan",  "asin",
                                                   "atan", "sinh", "asinh", "round"};
@@ -27,15 +27,6 @@ constexpr int64_t kMostUnrolled = 36;  ///< values of a maximum's bounds
 template <class List>
 bool is_one_of(const List& list, std::string_view name) {
   return std::find(list.begin(), list.end(), name) != list.end();
-}
-
-/// The only factor of an element that is one.
-FactorRef only_factor(const Element& element) {
-  if (element.products.size() != 1) return nullptr;
-  const Product& product = element.products[0];
-  const bool is_bare = product.coefficient == te::Rational(1) && product.bounds.empty() && product.conditions.empty() &&
-                       product.factors.size() == 1;
-  return is_bare ? product.factors[0] : nullptr;
 }
 
 bool has_few_values(const std::vector<Bound>& bounds) {
@@ -64,6 +55,14 @@ std::optional<te::Rational> constant(const Element& element) {
 
 }  // namespace
 
+FactorRef only_factor(const Element& element) {
+  if (element.products.size() != 1) return nullptr;
+  const Product& product = element.products[0];
+  const bool is_bare = product.coefficient == te::Rational(1) && product.bounds.empty() && product.conditions.empty() &&
+                       product.factors.size() == 1;
+  return is_bare ? product.factors[0] : nullptr;
+}
+
 Element ElementMaker::call(const std::string& name, std::vector<Element> arguments, bool is_truth) {
   if (exhausted_) return {};
   for (const Element& argument : arguments) {
@@ -81,6 +80,7 @@ Element ElementMaker::call(const std::string& name, std::vector<Element> argumen
   }
   if (name == kExp) return exponential(arguments[0]);
   if (name == kReciprocal) return reciprocal(arguments[0]);
+  if (name == kLog) return logarithm(arguments[0]);
   if (const FactorRef inner = is_one_of(kIdempotent, name) ? only_factor(arguments[0]) : nullptr; is_call(inner, name))
     return arguments[0];
   if (const FactorRef inner = name.starts_with(kComplement) ? only_factor(arguments[0]) : nullptr; is_call(inner, name))
@@ -127,6 +127,49 @@ Element ElementMaker::reciprocal(const Element& argument) {
   }
   if (!sum.bounds.empty()) result.factors.push_back(std::make_shared<const Factor>(of({{std::move(sum)}})));
   return this->product({{std::move(result)}}, exponential(exponents));
+}
+
+/// log(exp(a) * b) = a + log(b), log(1 / a) = -log(a), log(1 + exp(-a)) = log(1 + exp(a)) - a; where one side has no
+/// value, neither has the other.
+Element ElementMaker::logarithm(const Element& argument) {
+  const Element one = number(te::Rational(1));
+  const auto negated = [&](const Element& element) { return scaled(element, te::Rational(-1)); };
+  const auto of = [&](const Element& element) {
+    return single({.kind = Factor::Kind::kCall, .name = std::string(kLog), .arguments = {element}});
+  };
+  Element exponents;
+  if (argument.products.size() == 1) {
+    Product rest = argument.products[0];
+    std::erase_if(rest.factors, [&](const FactorRef& factor) {
+      if (!is_call(factor, kExp) || mentions(factor, rest.bounds)) return false;
+      exponents = sum(exponents, factor->arguments[0]);
+      return true;
+    });
+    const Element left{{rest}};
+    if (const FactorRef factor = only_factor(left); is_call(factor, kReciprocal))
+      return sum(exponents, negated(logarithm(factor->arguments[0])));
+    return constant(left) == te::Rational(1) ? exponents : sum(exponents, of(left));
+  }
+  const Element beside = sum(argument, negated(one));
+  if (beside.products.size() != 1 || beside.products[0].coefficient != te::Rational(1) || !is_positive(beside))
+    return of(argument);
+  for (const FactorRef& factor : beside.products[0].factors) exponents = sum(exponents, factor->arguments[0]);
+  if (exponents.products.empty() || exponents.products[0].coefficient.sign() > 0) return of(argument);
+  const Element opposite = negated(exponents);
+  const Element* size = absolute(opposite);
+  if (!size) return sum(of(sum(one, exponential(opposite))), exponents);
+  // log(1 + exp(-|a|)) = log(1 + exp(a)) - max(a, 0)
+  return sum(logarithm(sum(one, exponential(*size))), negated(greatest({{{}, {}, *size}, {}})));
+}
+
+/// The a of |a| that begins with a positive coefficient; nullptr where it is something else.
+const Element* ElementMaker::absolute(const Element& element) {
+  const FactorRef most = only_factor(element);
+  if (!most || most->kind != Factor::Kind::kGreatest || most->pieces.size() != 2) return nullptr;
+  const Piece &a = most->pieces[0], &b = most->pieces[1];
+  const bool is_plain = a.bounds.empty() && b.bounds.empty() && a.conditions.empty() && b.conditions.empty();
+  if (!is_plain || a.value.products.empty() || !sum(a.value, b.value).products.empty()) return nullptr;
+  return a.value.products[0].coefficient.sign() > 0 ? &a.value : &b.value;
 }
 
 bool ElementMaker::is_always_there(const Piece& piece) const {
@@ -265,6 +308,10 @@ std::optional<Element> ElementMaker::through_function(const std::vector<Piece>& 
   std::vector<Piece> arguments;
   for (const Piece& piece : pieces) {
     const FactorRef call = call_of(piece);
+    if (first->name == kExp && constant(piece.value) == te::Rational(is_negative ? -1 : 1)) {
+      arguments.emplace_back();  // exp(0)
+      continue;
+    }
     if (!is_always_there(piece) || !is_call(call, first->name) || (falls && !is_positive(call->arguments[0])))
       return std::nullopt;
     arguments.push_back({piece.bounds, {}, falls || is_negative ? negated(call->arguments[0]) : call->arguments[0]});

@@ -8,12 +8,19 @@
 namespace isomer::verify {
 namespace {
 
+constexpr int64_t kMostFactors = 8;  ///< that a power is written out as
+
 Error not_read(std::string_view what) {
   return unsupported("a tensor expression", "maps, sums and maxima of elements expected, {} found", what);
 }
 
 bool is_monoid(const te::Monoid& monoid, const te::Monoid& known) {
   return monoid.identity == known.identity && monoid.combine == known.combine;
+}
+
+bool is_infinity(const te::Expr& expr) {
+  const auto* literal = te::as<te::Literal>(expr);
+  return literal && !literal->value.is_finite();
 }
 
 /// Of integers that no data are in, but indices and sizes.
@@ -36,9 +43,24 @@ class ElementReader::Stages {
   Stages(ElementReader& reader, const Term::Application& application, const Read& read)
       : reader_(reader), make_(reader.make_), application_(application), read_(read) {}
 
+  Result<te::Expr> integer(te::StageValue value, const std::vector<te::Expr>& index) {
+    const auto* map =
+        value.stage < 0 ? nullptr
+                        : std::get_if<te::MapReduce>(&read_.made.program.stages[static_cast<size_t>(value.stage)].body);
+    if (!map || map->bodies.size() != 1 || !map->reduce.empty() || map->combine.arity() != 0)
+      return not_read("integers that are no map");
+    const auto* cast = te::as<te::Cast>(map->bodies[0]);
+    const te::Expr& moved =
+        cast && keeps_values(cast->operand.dtype(), map->bodies[0].dtype()) ? cast->operand : map->bodies[0];
+    if (!te::as<te::Load>(moved)) return not_read("integers that are computed");
+    return integer(with_axes(map->bodies[0], index, {}));
+  }
+
   Result<Element> value(te::StageValue value, const std::vector<te::Expr>& index) {
     if (value.stage < 0) return not_read("an output that is not there");
-    const auto* stage = std::get_if<te::MapReduce>(&read_.made.program.stages[static_cast<size_t>(value.stage)].body);
+    const te::Stage& any = read_.made.program.stages[static_cast<size_t>(value.stage)];
+    if (const auto* scan = std::get_if<te::Scan>(&any.body)) return running_sum(*scan, index);
+    const auto* stage = std::get_if<te::MapReduce>(&any.body);
     if (!stage || stage->bodies.size() != 1) return not_read("a stage of another kind");
     CHECK(index.size() == stage->axes.size()) << application_.op->name;
     std::vector<te::Expr> iterators;
@@ -50,7 +72,7 @@ class ElementReader::Stages {
     const te::Expr body = with_axes(stage->bodies[0], index, iterators);
     if (stage->reduce.empty() && stage->combine.arity() == 0) return read(body);
     const DataType dtype = body.dtype();
-    if (is_monoid(stage->combine, te::sum(dtype))) {
+    if (is_monoid(stage->combine, te::sum(dtype)) && may_compute(dtype)) {
       TRY(const Element summand, read(body));
       return make_.sum_over(bounds, summand);
     }
@@ -75,6 +97,23 @@ class ElementReader::Stages {
     });
   }
 
+  /// From nothing, each step adds an element that it does not find in the state.
+  Result<Element> running_sum(const te::Scan& scan, const std::vector<te::Expr>& index) {
+    const bool is_single = scan.states.size() == 1 && scan.steps.size() == 1 && scan.steps[0].bodies.size() == 1 &&
+                           scan.steps[0].reduce.empty() && scan.steps[0].combine.arity() == 0;
+    const auto* add = is_single ? te::as<te::Binary>(scan.steps[0].bodies[0]) : nullptr;
+    const auto rank = static_cast<int>(index.size()) - 1;
+    if (!add || add->op != te::BinaryOp::kAdd || !may_compute(add->left.dtype()) ||
+        add->left != te::load_state(0, add->left.dtype(), te::axes(rank)) ||
+        scan.states[0].init != te::literal(0, add->left.dtype()))
+      return not_read("another recurrence");
+    const Bound step = make_.fresh("t", index[0] + 1);
+    const te::Expr added = te::transform(
+        add->right, [&](const te::Expr& e) { return e == te::time_step() ? te::symbol(step.name) : te::Expr(); });
+    TRY(const Element summand, read(with_axes(added, {index.begin() + 1, index.end()}, {})));
+    return make_.sum_over({step}, summand);
+  }
+
   /// What a maximum is taken of: where the body is the identity there is nothing.
   Result<void> add_pieces(const te::Expr& body, bool is_least, const te::Expr& identity, Piece piece,
                           std::vector<Piece>& pieces) {
@@ -92,6 +131,9 @@ class ElementReader::Stages {
     pieces.push_back(std::move(piece));
     return {};
   }
+
+  /// Integers have limits, of which elements say nothing.
+  bool may_compute(DataType dtype) const { return reader_.computes_integers_ || !is_int(dtype); }
 
   Result<Element> read(const te::Expr& expr) {
     if (make_.is_exhausted()) return not_read("too much");
@@ -119,6 +161,7 @@ class ElementReader::Stages {
         return make_.sum(make_.number(te::Rational(1)), make_.scaled(operand, te::Rational(-1)));
       return not_read("a function of truth values");
     }
+    if (!may_compute(dtype)) return not_read("arithmetic of integers");
     if (e.op == te::UnaryOp::kNeg) return make_.scaled(operand, te::Rational(-1));
     if (e.op == te::UnaryOp::kAbs) return greatest(operand, make_.scaled(operand, te::Rational(-1)));
     // The numbers are finite.
@@ -133,6 +176,7 @@ class ElementReader::Stages {
   Result<Element> binary(const te::Expr& expr, const te::Binary& e) {
     using enum te::BinaryOp;
     const DataType dtype = e.left.dtype();
+    if (e.op == kEqual && (is_infinity(e.left) || is_infinity(e.right))) return Element();  // the numbers are finite
     TRY(const Element a, read(e.left));
     TRY(const Element b, read(e.right));
     const te::Rational minus(-1), one(1);
@@ -146,6 +190,8 @@ class ElementReader::Stages {
                          make_.scaled(make_.sum(either, make_.scaled(both, te::Rational(-2))), minus));
       return not_read("a comparison of truth values");
     }
+    const bool compares = e.op == kMax || e.op == kMin || expr.dtype() == DataType::kBool;
+    if (!compares && !may_compute(dtype)) return not_read("arithmetic of integers");
     switch (e.op) {
       case kAdd: return make_.sum(a, b);
       case kSub: return make_.sum(a, make_.scaled(b, minus));
@@ -162,7 +208,9 @@ class ElementReader::Stages {
         if (is_float(dtype)) return make_.product(a, make_.call("reciprocal", {b}));
         break;
       case kPow:
-        if (make_.sum(b, make_.number(te::Rational(-2))).products.empty()) return make_.product(a, a);
+        for (auto [n, power] = std::pair(int64_t{2}, make_.product(a, a)); n <= kMostFactors;
+             ++n, power = make_.product(power, a))
+          if (make_.sum(b, make_.number(te::Rational(-n))).products.empty()) return power;
         break;
       default: break;
     }
@@ -181,15 +229,57 @@ class ElementReader::Stages {
 
   Result<Element> cast(const te::Expr& expr, const te::Cast& e) {
     TRY(const Element operand, read(e.operand));
-    if (keeps_values(e.operand.dtype(), expr.dtype())) return operand;
+    if (keeps_values(e.operand.dtype(), expr.dtype()) || is_among(operand, expr.dtype())) return operand;
     return make_.call(fmt::format("cast of {} to {}", name(e.operand.dtype()), name(expr.dtype())), {operand},
                       expr.dtype() == DataType::kBool);
   }
 
+  /// Whether the type has all values that it may have: of a variable of a narrower type, or 0 and 1.
+  bool is_among(const Element& element, DataType dtype) {
+    const FactorRef factor = only_factor(element);
+    if (factor && factor->kind == Factor::Kind::kLoad)
+      return keeps_values(reader_.variables_.find(factor->name)->second.dtype, dtype);
+    const FactorRef opposite =
+        only_factor(make_.sum(make_.number(te::Rational(1)), make_.scaled(element, te::Rational(-1))));
+    return (factor && factor->is_truth) || (opposite && opposite->is_truth);
+  }
+
+  Result<std::vector<te::Expr>> indices(const std::vector<te::Expr>& exprs) {
+    std::vector<te::Expr> result;
+    for (const te::Expr& each : exprs) {
+      TRY(const te::Expr decided, integer(each));
+      result.push_back(make_.simplified(decided));
+    }
+    return result;
+  }
+
+  /// Data in an index are loads of variables: of local buffers, by the variables' numbers, so that equal indices are
+  /// written alike.
+  Result<te::Expr> integer(const te::Expr& expr) {
+    std::optional<Error> error;
+    te::Expr made = te::transform(expr, [&](const te::Expr& e) -> te::Expr {
+      const auto* load = te::as<te::Load>(e);
+      if (!load || load->buffer.kind == te::BufferRef::Kind::kLocal || error) return {};
+      Result<te::Expr> loaded = this->loaded(*load, e.dtype());
+      if (loaded.ok()) return *std::move(loaded);
+      error = loaded.error();
+      return {};
+    });
+    if (error) return *std::move(error);
+    return made;
+  }
+
+  Result<te::Expr> loaded(const te::Load& load, DataType dtype) {
+    using Kind = te::BufferRef::Kind;
+    if (load.buffer.kind == Kind::kStage) return integer({load.buffer.index, load.buffer.component}, load.index);
+    const auto argument =
+        load.buffer.kind == Kind::kInput ? read_.made.arguments[static_cast<size_t>(load.buffer.index)] : std::nullopt;
+    if (!argument || !is_int(dtype)) return not_read("an index that other data decide");
+    return reader_.integer(application_.arguments[*argument], dtype, load.index);
+  }
+
   Result<Element> load(const te::Expr& expr, const te::Load& e) {
-    if (std::any_of(e.index.begin(), e.index.end(), te::has_load)) return not_read("an index that data decide");
-    std::vector<te::Expr> index;
-    for (const te::Expr& each : e.index) index.push_back(make_.simplified(each));
+    TRY(const std::vector<te::Expr> index, indices(e.index));
     if (e.buffer.kind == te::BufferRef::Kind::kStage) return value({e.buffer.index, e.buffer.component}, index);
     const auto argument = e.buffer.kind == te::BufferRef::Kind::kInput
                               ? read_.made.arguments[static_cast<size_t>(e.buffer.index)]
@@ -252,6 +342,18 @@ Result<Element> ElementReader::element(const Term& term, const std::vector<te::E
   const auto output = static_cast<size_t>(application.output);
   if (output >= read->made.program.outputs.size()) return not_read("an output that is not there");
   return Stages(*this, application, *read).value(read->made.program.outputs[output], index);
+}
+
+Result<te::Expr> ElementReader::integer(const Term& term, DataType dtype, const std::vector<te::Expr>& index) {
+  if (const auto* variable = term.as_variable()) {
+    const auto number = std::distance(variables_.begin(), variables_.find(variable->name));
+    return te::load_local(static_cast<int>(number), dtype, index);
+  }
+  if (const auto* number = std::get_if<Term::Number>(&term.form())) return te::literal(number->value, dtype);
+  TRY(const Read* read, this->read(term));
+  const Term::Application& application = *term.as_application();
+  return Stages(*this, application, *read)
+      .integer(read->made.program.outputs[static_cast<size_t>(application.output)], index);
 }
 
 }  // namespace isomer::verify

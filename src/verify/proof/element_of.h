@@ -16,11 +16,13 @@ bool has_no_elements(const ValueType& type);
 
 class ElementReader {
  public:
-  ElementReader(const VariableTypes& variables, ElementMaker& make) : variables_(variables), make_(make) {}
+  ElementReader(const VariableTypes& variables, ElementMaker& make, bool computes_integers)
+      : variables_(variables), make_(make), computes_integers_(computes_integers) {}
 
   /// Dims may be arithmetic over sizes. A number has no element type of its own. Errors: what the row says.
   Result<ValueType> type_of(const Term& term);
-  /// kUnsupported where a row has no map or reduction (sums, maxima, minima) for it, or indices depend on data.
+  /// kUnsupported where a row has no map or reduction (sums, maxima, minima) for it, indices depend on other data than
+  /// integers, or integers are computed that may not be.
   Result<Element> element(const Term& term, const std::vector<te::Expr>& index);
 
  private:
@@ -29,10 +31,12 @@ class ElementReader {
     std::vector<ValueType> outputs;
   };
   Result<const Read*> read(const Term& term);
+  Result<te::Expr> integer(const Term& term, DataType dtype, const std::vector<te::Expr>& index);
   class Stages;
 
   const VariableTypes& variables_;
   ElementMaker& make_;
+  bool computes_integers_;
   std::map<std::string, Read> reads_;  ///< by the application's text
 };
 

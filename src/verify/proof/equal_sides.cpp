@@ -11,7 +11,7 @@ std::optional<std::string> why_not_proved(const LawSizes& sizes, Oracle* oracle)
   if (!sizes.is_general) return "sizes that are not free";
   ElementMaker make;
   IndexFacts index(oracle, make);
-  ElementReader reader(sizes.types, make);
+  ElementReader reader(sizes.types, make, sizes.computes_integers);
   const auto left = reader.type_of(sizes.law.left), right = reader.type_of(sizes.law.right);
   if (!left.ok() || !right.ok()) return (left.ok() ? right : left).error().message();
   if (left->shape->size() != right->shape->size()) return "other ranks";

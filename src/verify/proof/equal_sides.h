@@ -18,7 +18,8 @@ struct LawSizes {
   VariableTypes types;               ///< dims are
   std::vector<te::Expr> facts = {};  ///< that tensors on the way have elements
   bool is_general = true;
-  bool may_call = true;  ///< functions; else sums of products of data and maxima of them only
+  bool may_call = true;           ///< functions; else sums of products of data and maxima of them only
+  bool computes_integers = true;  ///< as if they had no limits; else they are moved and compared only
 };
 
 /// Whether both sides have equal shapes and elements for all sizes; else why not. No oracle: by normal forms alone.
