@@ -164,12 +164,11 @@ Consequence Consequences::consequence(Consequence::How how, const std::set<int>&
 Result<Consequence> Consequences::of(const std::vector<Output>& outputs, const verify::VariableTypes& types,
                                      const verify::SaturationLimits& limits) {
   TRY(const Question question, Question::asked(outputs, types, prepared_));
-  if (const auto rule = question.rule_that_says_it(is_rule_, only_commutes_))
-    return consequence(Consequence::How::kInstance, {*rule});
+  for (const auto* which : {&is_rule_, &is_any_})
+    if (const auto rule = question.rule_that_says_it(*which, only_commutes_))
+      return consequence(Consequence::How::kInstance, {*rule});
   TRY(Answer answer, question.saturated(is_rule_, limits));
   if (answer.stop != Saturated::kProved) {
-    if (const auto law = question.rule_that_says_it(is_any_, only_commutes_))
-      return consequence(Consequence::How::kInstance, {*law});
     TRY(answer, question.saturated(is_any_, limits));
   }
   // Laws alone grow the graph less.

@@ -1,6 +1,6 @@
 // Which equations a library of rules has: those that are instances of one of its rules, and those that follow from
 // several, each used where its proof holds, as a search uses them. The laws are rules too, which a search may be given
-// beside them; they are asked last. Test: tests/substitutions/consequence_test.cpp
+// beside them; they are asked after the rules. Test: tests/substitutions/consequence_test.cpp
 #pragma once
 
 #include <set>

@@ -26,6 +26,11 @@ te::Ranges ElementMaker::ranges() const {
 }
 
 te::Expr ElementMaker::simplified(const te::Expr& expr) const {
+  if (const auto known = simplified_.find(expr); known != simplified_.end()) return known->second;
+  return simplified_.emplace(expr, simplified_anew(expr)).first->second;
+}
+
+te::Expr ElementMaker::simplified_anew(const te::Expr& expr) const {
   const te::Expr simple = te::simplify_index(expr, ranges());
   // An index is below its extent, which the simplifier knows of numbers alone.
   const auto below = [&](const te::Expr& e) -> te::Expr {

@@ -13,6 +13,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "graph/te/expr.h"
@@ -102,6 +103,7 @@ class ElementMaker {
   /// exp of a sum is a product of exps, a reciprocal of a product is one of reciprocals.
   Element call(const std::string& name, std::vector<Element> arguments, bool is_truth = false);
   Element greatest(std::vector<Piece> pieces);
+  std::optional<Element> with_exponentials(const Element& element);
 
   Element sum(const Element& a, const Element& b);
   Element scaled(const Element& a, const te::Rational& by) const;
@@ -119,6 +121,7 @@ class ElementMaker {
 
  private:
   te::Ranges ranges() const;
+  te::Expr simplified_anew(const te::Expr& expr) const;
   Element single(Factor factor) const;
   std::optional<Product> joined(const Product& a, const Product& b) const;
   Element collected(std::vector<Product> products);
@@ -137,6 +140,7 @@ class ElementMaker {
   bool exhausted_ = false, called_ = false;
   int count_ = 0;
   std::map<std::string, te::Expr, std::less<>> extents_;
+  mutable std::unordered_map<te::Expr, te::Expr> simplified_;
 };
 
 /// Whether the expression, or anything in it, has one of these names.

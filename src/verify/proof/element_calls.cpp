@@ -22,7 +22,7 @@ constexpr std::array<std::string_view, 9> kGrowing = {"exp",   "erf",   "tanh", 
 constexpr std::array<std::string_view, 3> kIdempotent = {"floor", "ceil", "round"};
 /// f(f(x)) = x
 constexpr std::string_view kComplement = "not of ";
-constexpr int64_t kMostUnrolled = 36;  ///< values of a maximum's bounds
+constexpr int64_t kMostUnrolled = 64;  ///< values of a maximum's bounds
 
 template <class List>
 bool is_one_of(const List& list, std::string_view name) {
@@ -170,6 +170,29 @@ const Element* ElementMaker::absolute(const Element& element) {
   const bool is_plain = a.bounds.empty() && b.bounds.empty() && a.conditions.empty() && b.conditions.empty();
   if (!is_plain || a.value.products.empty() || !sum(a.value, b.value).products.empty()) return nullptr;
   return a.value.products[0].coefficient.sign() > 0 ? &a.value : &b.value;
+}
+
+/// tanh, sinh and cosh as what they are of exponentials; nothing where there are none.
+std::optional<Element> ElementMaker::with_exponentials(const Element& element) {
+  Element result;
+  bool is_other = false;
+  for (const Product& product : element.products) {
+    Product rest = product;
+    Element factors = number(te::Rational(1));
+    std::erase_if(rest.factors, [&](const FactorRef& factor) {
+      const bool is_tanh = is_call(factor, "tanh"), is_sinh = is_call(factor, "sinh");
+      if ((!is_tanh && !is_sinh && !is_call(factor, "cosh")) || mentions(factor, rest.bounds)) return false;
+      const Element one = exponential(factor->arguments[0]);
+      const Element other = exponential(scaled(factor->arguments[0], te::Rational(-1)));
+      const Element difference = sum(one, scaled(other, te::Rational(-1))), both = sum(one, other);
+      const Element value = is_tanh ? this->product(difference, reciprocal(both))
+                                    : scaled(is_sinh ? difference : both, te::Rational(1) / te::Rational(2));
+      factors = this->product(factors, value);
+      return is_other = true;
+    });
+    result = sum(result, this->product({{rest}}, factors));
+  }
+  return is_other ? std::optional(std::move(result)) : std::nullopt;
 }
 
 bool ElementMaker::is_always_there(const Piece& piece) const {

@@ -66,7 +66,8 @@ bool ElementComparison::is_zero(const Element& element, const Facts& facts) {
   if (rest.products.empty()) return true;
   if (depth_ < kDeepest) {
     ++depth_;
-    const auto simpler = narrowed(rest, facts);
+    auto simpler = narrowed(rest, facts);
+    if (!simpler) simpler = make_.with_exponentials(rest);
     const bool result = simpler ? is_zero(*simpler, facts) : is_zero_by_cases(rest, facts);
     --depth_;
     if (result) return true;
