@@ -126,12 +126,14 @@ Result<Law> instance_of(const StatedAxiom& axiom, const Bindings& bindings, cons
       return invalid(law.text(), "parameters for ..{} that the law is checked with expected", name);
   if (law.condition && substitute(law.condition, all) != te::truth(true))
     return invalid(law.text(), "the condition expected to hold");
+  // What does not fit together is refused before numbers are tried.
+  TRY(Law sides, spelled_claim({substitute(law.left, all), substitute(law.right, all), {}}, types, signatures));
   Bindings numbers{{}, all.integers, all.rests};
   const bool has_numbers = !numbers.rests.empty() || !integer_names(law).empty();
   if (has_numbers && !signatures.remembered(question(axiom, numbers, variable_types),
                                             [&] { return holds_at_numbers(axiom, numbers, variable_types); }))
     return invalid(law.text(), "numbers expected for which the law is proved, others found");
-  return spelled_claim({substitute(law.left, all), substitute(law.right, all), {}}, types, signatures);
+  return sides;
 }
 
 Result<void> replay(const Certificate& certificate, std::span<const StatedAxiom> axioms, const Law& claim,
