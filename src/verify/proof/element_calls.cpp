@@ -3,7 +3,6 @@
 #include <array>
 #include <string_view>
 
-#include "graph/te/simplify.h"
 #include "verify/proof/element.h"
 
 namespace isomer::verify {
@@ -292,13 +291,13 @@ std::optional<Element> ElementMaker::through_function(const std::vector<Piece>& 
   if (!falls && !is_one_of(kGrowing, first->name)) return std::nullopt;
   std::vector<Piece> arguments;
   for (const Piece& piece : pieces) {
+    if (!is_always_there(piece)) return std::nullopt;
     const FactorRef call = call_of(piece);
     if (first->name == kExp && constant(piece.value) == te::Rational(is_negative ? -1 : 1)) {
       arguments.emplace_back();  // exp(0)
       continue;
     }
-    if (!is_always_there(piece) || !is_call(call, first->name) || (falls && !is_positive(call->arguments[0])))
-      return std::nullopt;
+    if (!is_call(call, first->name) || (falls && !is_positive(call->arguments[0]))) return std::nullopt;
     arguments.push_back({piece.bounds, {}, falls || is_negative ? negated(call->arguments[0]) : call->arguments[0]});
   }
   const Element most = greatest(std::move(arguments));

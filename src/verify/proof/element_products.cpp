@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "graph/te/simplify.h"
 #include "util/append.h"
 #include "util/check.h"
 #include "verify/proof/element.h"
@@ -24,11 +23,8 @@ void ElementMaker::cancel(std::vector<FactorRef>& factors, Element& exponents) c
     // A size is not zero, so that it and its reciprocal are nothing.
     const bool is_reciprocal = is_call(factor, "reciprocal");
     if (is_reciprocal || factor->kind == Factor::Kind::kInteger) {
-      const FactorRef inner = is_reciprocal && factor->arguments[0].products.size() == 1 &&
-                                      factor->arguments[0].products[0].factors.size() == 1
-                                  ? factor->arguments[0].products[0].factors[0]
-                                  : factor;
-      const bool is_size = inner->kind == Factor::Kind::kInteger && is_at_least_one(inner->index[0]);
+      const FactorRef inner = is_reciprocal ? only_factor(factor->arguments[0]) : factor;
+      const bool is_size = inner && inner->kind == Factor::Kind::kInteger && is_at_least_one(inner->index[0]);
       const auto other =
           is_size ? sorted.find(is_reciprocal ? text(inner) : fmt::format("reciprocal(+1*{};)", name)) : sorted.end();
       if (other != sorted.end()) {
@@ -98,7 +94,7 @@ Element ElementMaker::replaced(const Product& product, const Replacement& names)
     std::vector<Product> products;
     for (const Product& left : made)
       for (const Product& right : next.products)
-        if (auto both = joined(left, right)) products.push_back(*std::move(both));
+        if (auto both = joined(left, renamed(right))) products.push_back(*std::move(both));
     made = std::move(products);
   }
   std::vector<Product> result;
