@@ -58,6 +58,11 @@ TEST(ElementCases, ProveNothingFalse) {
   }
 }
 
+TEST(ElementCases, AnInfinityIsNoNumber) {
+  constexpr Claim kClaim = {"x[3]", "Add(x,Sub(-inf,-inf)) = x"};
+  EXPECT_TRUE(why_not_proved({law_of(kClaim), types_of(kClaim)}, nullptr));
+}
+
 TEST(ElementCases, ASumIsNotCancelledByItsSummand) {
   ElementMaker make;
   const Bound k = make.fresh("k", te::symbol("n"));

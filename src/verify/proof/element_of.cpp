@@ -71,7 +71,8 @@ class ElementReader::Stages {
     std::vector<te::Expr> iterators;
     std::vector<Bound> bounds;
     for (const Dim& dim : stage->reduce) {
-      bounds.push_back(make_.fresh("r", with_axes(dim.expr(), index, {})));
+      TRY(const te::Expr extent, integer(with_axes(dim.expr(), index, {})));
+      bounds.push_back(make_.fresh("r", extent));
       iterators.push_back(te::symbol(bounds.back().name));
     }
     const te::Expr body = with_axes(stage->bodies[0], index, iterators);
@@ -329,7 +330,7 @@ Result<const ElementReader::Read*> ElementReader::read(const Term& term) {
 Result<Element> ElementReader::element(const Term& term, const std::vector<te::Expr>& index) {
   if (const auto* variable = term.as_variable())
     return make_.load(variable->name, variables_.find(variable->name)->second.dtype == DataType::kBool, index);
-  if (const auto* number = std::get_if<Term::Number>(&term.form())) return make_.number(te::Rational(number->value));
+  if (const auto* number = std::get_if<Term::Number>(&term.form())) return literal(number->value, make_);
   TRY(const Read* read, this->read(term));
   const Term::Application& application = *term.as_application();
   const auto output = static_cast<size_t>(application.output);
