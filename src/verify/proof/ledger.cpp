@@ -424,6 +424,7 @@ class Ledger::Reader {
     // What is captured has the names of the graph around, as they are placed there.
     give(graph, graph.captures(), prefix_);
     give(graph, graph.inputs(), "");
+    TRY_VOID(check_names(graph));
     if (ledger_.graphs_ > 1 || !around.empty()) prefix_ = fmt::format("{}#", ledger_.scopes_++);
     Numbers numbers;
     numbers.values.assign(graph.mark().values, -1);
@@ -476,6 +477,17 @@ class Ledger::Reader {
       for_each_dim(graph.value(id).type, [&](const Dim& dim) {
         for (const std::string& name : names(dim)) given_.try_emplace(name, prefix + name);
       });
+  }
+
+  /// A size that data decide is called after its value, "value.1": none that was given may be.
+  Result<void> check_names(const Graph& graph) const {
+    for (const ValueId id : graph.values()) {
+      const Value& value = graph.value(id);
+      const auto given = given_.lower_bound(value.name + ".");
+      if (value.producer.valid() && given != given_.end() && given->first.starts_with(value.name + "."))
+        return unsupported(value.name, "a value of another name expected, a size is called {}", given->first);
+    }
+    return {};
   }
 
   Dim placed(const Dim& dim) const {

@@ -1,12 +1,11 @@
 #include "verify/proof/term_graph.h"
 
 #include <algorithm>
-#include <optional>
 #include <unordered_map>
 
 #include "graph/infer.h"
-#include "graph/te/expr.h"
 #include "graph/te/program_text.h"
+#include "graph/te/symbols.h"
 
 namespace isomer::verify {
 namespace {
@@ -25,6 +24,9 @@ struct Placement {
   Attributes attributes;
   std::vector<Source> inputs;
 };
+
+/// What names of sizes begin with that data decide.
+constexpr std::string_view kDecided = "output of a term: ";
 
 std::string label_of(const Term::Application& application) { return std::string(application.op->name); }
 
@@ -136,50 +138,12 @@ Result<T> with_context(const Term::Application& application, std::span<const Val
     }
     inputs.push_back(std::move(input));
   }
-  const OpContext context(*application.op, placement.attributes, label_of(application), std::move(inputs),
-                          output_names(application));
+  std::vector<std::string> outputs = output_names(application);
+  for (std::string& name : outputs) name.insert(0, kDecided);
+  const OpContext context(*application.op, placement.attributes, label_of(application), std::move(inputs), outputs);
   TRY_VOID(check_schema(context, placement.attributes));
   return ask(context, placement);
 }
-
-}  // namespace
-
-std::optional<Parameter> parameter_of(const Attribute& attribute) {
-  if (const auto* integer = std::get_if<int64_t>(&attribute)) return Parameter(Dim(*integer));
-  if (const auto* number = std::get_if<float>(&attribute)) return Parameter(*number);
-  if (const auto* string = std::get_if<std::string>(&attribute)) return Parameter(*string);
-  if (const auto* integers = std::get_if<std::vector<int64_t>>(&attribute))
-    return Parameter(std::vector<Dim>(integers->begin(), integers->end()));
-  return std::nullopt;
-}
-
-Result<std::vector<ValueType>> infer_application(const Term::Application& application,
-                                                 std::span<const ValueType> arguments) {
-  return with_context<std::vector<ValueType>>(
-      application, arguments, [](const OpContext& context, const Placement&) { return infer_types(context); });
-}
-
-Result<ApplicationProgram> program_of(const Term::Application& application, std::span<const ValueType> arguments) {
-  const auto ask = [&](const OpContext& context, const Placement& placement) -> Result<ApplicationProgram> {
-    if (!application.op->compute)
-      return unsupported(label_of(application), "a tensor expression expected, its row has none");
-    ApplicationProgram result;
-    TRY(result.program, application.op->compute(context));
-    for (const Source& source : placement.inputs) {
-      const auto* argument = std::get_if<size_t>(&source);
-      result.arguments.push_back(argument ? std::optional(*argument) : std::nullopt);
-    }
-    return result;
-  };
-  return with_context<ApplicationProgram>(application, arguments, ask);
-}
-
-Result<std::string> program_text(const Term::Application& application, std::span<const ValueType> arguments) {
-  TRY(const ApplicationProgram made, program_of(application, arguments));
-  return te::print(made.program);
-}
-
-namespace {
 
 /// Terms that become values of a graph, each once.
 class GraphBuilder {
@@ -281,6 +245,49 @@ class GraphBuilder {
 };
 
 }  // namespace
+
+std::optional<Parameter> parameter_of(const Attribute& attribute) {
+  if (const auto* integer = std::get_if<int64_t>(&attribute)) return Parameter(Dim(*integer));
+  if (const auto* number = std::get_if<float>(&attribute)) return Parameter(*number);
+  if (const auto* string = std::get_if<std::string>(&attribute)) return Parameter(*string);
+  if (const auto* integers = std::get_if<std::vector<int64_t>>(&attribute))
+    return Parameter(std::vector<Dim>(integers->begin(), integers->end()));
+  return std::nullopt;
+}
+
+Result<std::vector<ValueType>> infer_application(const Term::Application& application,
+                                                 std::span<const ValueType> arguments) {
+  TRY(std::vector<ValueType> types,
+      with_context<std::vector<ValueType>>(
+          application, arguments, [](const OpContext& context, const Placement&) { return infer_types(context); }));
+  // Such a size would have one name whatever the arguments are.
+  const auto is_decided = [](const std::string& name) { return name.starts_with(kDecided); };
+  bool any_decided = false;
+  for (const ValueType& type : types)
+    for_each_dim(type, [&](const Dim& dim) { any_decided |= te::any_symbol(dim.expr(), is_decided); });
+  if (any_decided) return unsupported(label_of(application), "sizes that do not hang on data expected");
+  return types;
+}
+
+Result<ApplicationProgram> program_of(const Term::Application& application, std::span<const ValueType> arguments) {
+  const auto ask = [&](const OpContext& context, const Placement& placement) -> Result<ApplicationProgram> {
+    if (!application.op->compute)
+      return unsupported(label_of(application), "a tensor expression expected, its row has none");
+    ApplicationProgram result;
+    TRY(result.program, application.op->compute(context));
+    for (const Source& source : placement.inputs) {
+      const auto* argument = std::get_if<size_t>(&source);
+      result.arguments.push_back(argument ? std::optional(*argument) : std::nullopt);
+    }
+    return result;
+  };
+  return with_context<ApplicationProgram>(application, arguments, ask);
+}
+
+Result<std::string> program_text(const Term::Application& application, std::span<const ValueType> arguments) {
+  TRY(const ApplicationProgram made, program_of(application, arguments));
+  return te::print(made.program);
+}
 
 Result<Graph> graph_of(const std::vector<Term>& outputs, const VariableTypes& variables) {
   return GraphBuilder(variables).run(outputs);
