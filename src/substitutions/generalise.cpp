@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "graph/te/expr.h"
+#include "graph/te/symbols.h"
 #include "substitutions/solve_scheme.h"
 #include "verify/proof/law_family.h"
 
@@ -44,7 +45,7 @@ class Writer {
   /// Numbers in it as the rule writes them.
   Dim written(const Dim& expression) {
     verify::Bindings names;
-    for (const std::string& name : verify::names(expression))
+    for (const std::string& name : isomer::names(expression))
       if (const auto number = Scheme::number_of(name)) names.integers.emplace(name, written(*number));
     return substitute(expression, names);
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "graph/te/expr.h"
+#include "graph/te/symbols.h"
 #include "verify/proof/law_family.h"
 
 namespace isomer::substitutions {
@@ -229,7 +230,7 @@ void Scheme::read(size_t use, const Dim& written, int there, const Term& applica
 
 void Scheme::relate(size_t use, const Dim& left, const Dim& right) {
   for (const Dim* side : {&left, &right})
-    for (const std::string& name : verify::names(*side))
+    for (const std::string& name : isomer::names(*side))
       if (!number_of(name) && !verify::dim_name(name, variables_of(use))) (void)number_named({use, name});
   relations_.push_back({left, right, use});
 }

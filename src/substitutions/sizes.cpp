@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "graph/te/expr.h"
+#include "graph/te/symbols.h"
 #include "verify/proof/law_family.h"
 
 namespace isomer::substitutions {
@@ -13,7 +14,7 @@ using verify::Term;
 namespace {
 
 bool share_names(const Dim& a, const Dim& b) {
-  const auto names = verify::names(a), others = verify::names(b);
+  const auto names = isomer::names(a), others = isomer::names(b);
   return std::any_of(names.begin(), names.end(), [&](const std::string& name) { return others.contains(name); });
 }
 
@@ -21,7 +22,7 @@ bool share_names(const Dim& a, const Dim& b) {
 
 int64_t SizeReader::at_example(const Dim& size) {
   verify::Bindings values;
-  for (const std::string& name : verify::names(size)) {
+  for (const std::string& name : isomer::names(size)) {
     if (const auto number = Scheme::number_of(name)) {
       values.integers.emplace(name, scheme_.number(*number).value);
       continue;
@@ -36,7 +37,7 @@ int64_t SizeReader::at_example(const Dim& size) {
 bool SizeReader::is_over_symbols(const Dim& size) const {
   std::vector<std::string> variables;
   for (const auto& [name, type] : scheme_.types()) variables.push_back(name);
-  const auto names = verify::names(size);
+  const auto names = isomer::names(size);
   return std::all_of(names.begin(), names.end(), [&](const std::string& name) {
     return Scheme::number_of(name) || verify::dim_name(name, variables);
   });

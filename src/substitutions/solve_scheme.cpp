@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "graph/te/expr.h"
+#include "graph/te/symbols.h"
 #include "verify/proof/law_family.h"
 
 namespace isomer::substitutions {
@@ -108,7 +109,7 @@ class Solver {
   /// A law's arithmetic over the rule's names; nothing where it is about sizes that rows don't say.
   std::optional<Dim> in_rule(const Dim& integer, size_t use) {
     verify::Bindings names;
-    for (const std::string& name : verify::names(integer)) {
+    for (const std::string& name : isomer::names(integer)) {
       const auto dim = verify::dim_name(name, scheme_.variables_of(use));
       if (!dim) {
         const auto number = Scheme::number_of(name);
@@ -175,7 +176,7 @@ class Solver {
 
   std::vector<int> unknown_of(const SizeEquation& equation) {
     std::vector<int> result;
-    for (const std::string& name : verify::names(equation.difference))
+    for (const std::string& name : isomer::names(equation.difference))
       if (const auto id = Scheme::number_of(name); id && !is_known(*id)) result.push_back(*id);
     return result;
   }
@@ -185,7 +186,7 @@ class Solver {
     Dim value;
     std::set<int> depends;
     /// What little is said of comes first.
-    auto order() const { return std::tuple(depends.size(), verify::names(value).size(), value.text().size()); }
+    auto order() const { return std::tuple(depends.size(), isomer::names(value).size(), value.text().size()); }
   };
 
   std::optional<Found> found_in(const SizeEquation& equation) {
@@ -195,7 +196,7 @@ class Solver {
     if (!value) return std::nullopt;
     Found found{scheme_.leader(open[0]), with_expressions(*value), equation.depends};
     // Numbers alone are so at any axis.
-    const auto names = verify::names(found.value);
+    const auto names = isomer::names(found.value);
     if (std::all_of(names.begin(), names.end(),
                     [](const std::string& name) { return Scheme::number_of(name).has_value(); }))
       found.depends.clear();
@@ -218,7 +219,7 @@ class Solver {
   /// Over dims and numbers that have no expressions.
   Dim with_expressions(const Dim& value) {
     verify::Bindings names;
-    for (const std::string& name : verify::names(value)) {
+    for (const std::string& name : isomer::names(value)) {
       const auto id = Scheme::number_of(name);
       if (!id) continue;
       const auto found = solution_.expressions.find(scheme_.leader(*id));
@@ -281,7 +282,7 @@ class Solver {
   Dim dims_from_back(const Dim& size) const {
     verify::Bindings names;
     for (const auto& [variable, type] : scheme_.types())
-      for (const std::string& name : verify::names(size))
+      for (const std::string& name : isomer::names(size))
         if (const auto dim = verify::dim_name(name, {variable}); dim && dim->axis && *dim->axis >= 0)
           names.integers.emplace(
               name,

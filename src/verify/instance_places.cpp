@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "graph/te/simplify.h"
+#include "graph/te/symbols.h"
 #include "verify/bind.h"
 
 namespace isomer::verify {
@@ -39,9 +40,7 @@ void add_attribute_names(const Term& term, std::set<std::string>& result) {
   for (const AttributeDef& def : application->op->attributes) {
     const auto found = application->parameters.find(def.name);
     if (found == application->parameters.end()) continue;
-    if (const auto* integer = std::get_if<Dim>(&found->second)) result.merge(names(*integer));
-    if (const auto* integers = std::get_if<std::vector<Dim>>(&found->second))
-      for (const Dim& each : *integers) result.merge(names(each));
+    for_each_dim(found->second, [&](const Dim& integer) { result.merge(names(integer)); });
   }
 }
 

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "graph/te/expr.h"
+#include "graph/te/symbols.h"
 #include "util/check.h"
 #include "verify/binds.h"
 #include "verify/proof/law_family.h"

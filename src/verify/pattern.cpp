@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "graph/te/symbols.h"
 #include "verify/proof/law_family.h"
 
 namespace isomer::verify {

@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "graph/te/symbols.h"
 #include "verify/proof/term.h"
 
 namespace isomer::verify {

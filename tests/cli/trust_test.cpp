@@ -114,7 +114,7 @@ TEST(Trust, TheCheckerIncludesOnlyWhatItStandsOn) {
         return !header.starts_with(what) || is_in(file, by);
       };
       EXPECT_TRUE(only_by("verify/proof/guess/", {"src/verify/proof/guess/", "src/verify/proof/element_cases.",
-                                                  "src/verify/proof/equal_elements."}));
+                                                  "src/verify/proof/equal_elements.", "src/verify/proof/spell_out."}));
       EXPECT_TRUE(only_by("verify/proof/refute/", {"src/verify/proof/refute/", "src/verify/proof/replay.cpp"}));
       EXPECT_TRUE(only_by("substitutions/proof/read/",
                           {"src/substitutions/proof/read/", "src/substitutions/proof/verify_files.cpp"}));

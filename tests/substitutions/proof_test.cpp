@@ -155,6 +155,31 @@ graph g(x: float32[3,3], i: int64[3]) -> (y: float32[3,3], z: int64[3]) {
 }
 
 /// Elements are followed down as the named one of equal values is made: a product by a half, not a MatMul.
+TEST_F(Proofs, KnowNothingOfSizesThatOtherDataDecide) {
+  // Terms called the size of whatever NonZero gives as the input does here.
+  constexpr std::string_view input = R"(opset 17
+graph g(x: float32[3], y: float32[3]) -> (n: int64[]) {
+  o0 = NonZero(x)
+  n = Size(o0)
+})";
+  std::string output(input);
+  output.replace(output.find("(x)"), 3, "(y)");
+  for (int first = 0; first < 4; ++first)
+    for (int second = 4; second < 8; ++second)
+      EXPECT_NE(refusal(input, output, {OutputStep(), SameStep{first, second, {}}}), "") << first << " " << second;
+  // A step's own value, called as one of the input is whose size it knows.
+  constexpr std::string_view made = R"(opset 17
+graph m(%{0}: float32[3], %{1}: float32[3]) -> (n: int64[]) {{
+  o0 = NonZero(%{1})
+  n = Size(o0)
+}})";
+  for (int known = 0; known < 4; ++known)
+    for (int read = 0; read < 4; ++read)
+      for (int first = 0; first < 4; ++first)
+        EXPECT_NE(refusal(input, output, {MakeStep{fmt::format(made, known, read)}, SameStep{first, 5, {}}}), "")
+            << known << " " << read << " " << first;
+}
+
 TEST_F(Proofs, FollowValuesThroughWhatTheyAreEqualTo) {
   CHECK(export_model(parsed(R"(opset 17
 graph g(x: float32[2,3]) -> (y: float32[4,2], z: float32[4,2], v: float32[4,2]) {

@@ -58,5 +58,42 @@ TEST(ElementCases, ProveNothingFalse) {
   }
 }
 
+TEST(ElementCases, AnInfinityIsNoNumber) {
+  constexpr Claim kClaim = {"x[3]", "Add(x,Sub(-inf,-inf)) = x"};
+  EXPECT_TRUE(why_not_proved({law_of(kClaim), types_of(kClaim)}, nullptr));
+}
+
+TEST(ElementCases, ASumIsNotCancelledByItsSummand) {
+  ElementMaker make;
+  const Bound k = make.fresh("k", te::symbol("n"));
+  const Element sum = make.sum_over({k}, make.integer(te::max(te::symbol(k.name), te::index(1))));
+  const Element one = make.product(sum, make.call("reciprocal", {sum}));
+  ASSERT_EQ(one.products.size(), 1U);
+  EXPECT_EQ(one.products[0].factors.size(), 2U) << text(one);
+}
+
+TEST(ElementCases, SumsThatAMaximumBecomesTwiceAreTwoSums) {
+  ElementMaker make;
+  const Bound i = make.fresh("i", te::index(9)), k = make.fresh("k", te::index(3)),
+              c = make.fresh("c", te::symbol("n"));
+  const te::Expr at = te::symbol(k.name);
+  const Element sum = make.sum_over({c}, make.load("y", false, {te::symbol(c.name)}));
+  const Element most =
+      make.greatest({{{}, {}, sum}, {{k}, {at < te::symbol(i.name) - 5}, make.load("z", false, {at})}});
+  const Element square = make.replaced(make.product(most, most), {{i.name, te::index(0)}});
+  EXPECT_EQ(text(square), text(make.product(sum, sum)));
+}
+
+TEST(ElementCases, AOneThatMayNotBeThereIsNoExponential) {
+  ElementMaker make;
+  const Bound i = make.fresh("i", te::index(9)), k = make.fresh("k", te::index(3));
+  const te::Expr at = te::symbol(k.name);
+  const Element power = make.call("exp", {make.load("x", false, {te::symbol(i.name)})});
+  const Piece one{{k}, {at < te::symbol(i.name) - 5}, make.number(te::Rational(1))};
+  const FactorRef most = only_factor(make.greatest({{{}, {}, power}, one}));
+  ASSERT_TRUE(most);
+  EXPECT_EQ(most->kind, Factor::Kind::kGreatest) << text(most);
+}
+
 }  // namespace
 }  // namespace isomer::verify::test

@@ -12,7 +12,7 @@
 #include "graph/node_program.h"
 #include "graph/rounding.h"
 #include "graph/text.h"
-#include "substitutions/proof/rule.h"
+#include "util/append.h"
 #include "verify/proof/same_elements.h"
 
 namespace isomer::substitutions {
@@ -35,37 +35,29 @@ std::optional<int> number_in(std::string_view name) {
   return parsed.ec == std::errc() && parsed.ptr == name.data() + name.size() ? std::optional(number) : std::nullopt;
 }
 
-void list(const Graph& graph, const Ledger::Numbers& numbers, std::vector<int>& result);
-
-void list_bodies(const Graph& graph, const Ledger::Numbers& numbers, std::vector<int>& result) {
+/// Those of the values that have numbers, then those of bodies.
+std::vector<int> listed(const Graph& graph, const std::vector<ValueId>& values, const Ledger::Numbers& numbers) {
+  std::vector<int> result;
+  for (const ValueId id : values)
+    if (numbers.at(id) >= 0) result.push_back(numbers.at(id));
   for (const auto& [place, bodies] : numbers.bodies) {
     const auto graphs = bodies_of(graph.node(place.first).attributes.find(place.second)->second);
-    for (size_t k = 0; k < bodies.size(); ++k) list(*graphs[k], bodies[k], result);
+    for (size_t k = 0; k < bodies.size(); ++k) append(result, listed(*graphs[k], graphs[k]->values(), bodies[k]));
   }
-}
-
-void list(const Graph& graph, const Ledger::Numbers& numbers, std::vector<int>& result) {
-  for (const ValueId id : graph.values())
-    if (numbers.at(id) >= 0) result.push_back(numbers.at(id));
-  list_bodies(graph, numbers, result);
+  return result;
 }
 
 }  // namespace
 
 std::vector<int> listed(const Graph& graph, const Ledger::Numbers& numbers) {
-  std::vector<int> result;
-  list(graph, numbers, result);
-  return result;
+  return listed(graph, graph.values(), numbers);
 }
 
 ProofSteps::ProofSteps(Laws& laws, FloatMode granted)
     : laws_(laws),
       granted_(granted),
       ledger_(
-          laws.signatures(),
-          [&laws](const OpDef* op, int left, int right) {
-            return laws.may_commute(op) && laws.commutes(op, left, right);
-          },
+          laws.signatures(), [&laws](const OpDef* op, int left, int right) { return laws.commutes(op, left, right); },
           granted == FloatMode::kStrict) {
   laws_.commute_within(granted);
 }
@@ -100,7 +92,7 @@ Result<Ledger::Numbers> ProofSteps::read_output(const Graph& model, const Output
 Result<Ledger::Numbers> ProofSteps::read(Graph model, const std::vector<int>& inputs) {
   TRY_VOID(infer_all(model));
   TRY(Ledger::Numbers numbers, ledger_.add(model, inputs));
-  for (const int value : listed(model, numbers)) numbered_.push_back(value);
+  append(numbered_, listed(model, numbers));
   return numbers;
 }
 
@@ -121,35 +113,22 @@ Result<void> ProofSteps::allow(FloatClass float_class) const {
 }
 
 Result<ProofSteps::Taken> ProofSteps::take(const ProofStep& step) {
-  TRY(Taken taken, std::visit(
-                       [&]<class Step>(const Step& one) -> Result<Taken> {
-                         if constexpr (std::is_same_v<Step, MakeStep>)
-                           return make(one);
-                         else if constexpr (std::is_same_v<Step, RuleStep>)
-                           return use(one);
-                         else if constexpr (std::is_same_v<Step, FoldStep>)
-                           return fold(one);
-                         else if constexpr (std::is_same_v<Step, InferStep>)
-                           return infer(one);
-                         else if constexpr (std::is_same_v<Step, ExpandStep>)
-                           return expand(one);
-                         else if constexpr (std::is_same_v<Step, SameStep>)
-                           return same(one);
-                         else
-                           return invalid("", "the output model once expected, it was read already");
-                       },
-                       step));
-  numbered_.insert(numbered_.end(), taken.made.begin(), taken.made.end());
+  TRY(Taken taken, std::visit([&](const auto& one) { return done(one); }, step));
+  append(numbered_, taken.made);
   return taken;
 }
 
-Result<ProofSteps::Taken> ProofSteps::make(const MakeStep& step) {
+Result<ProofSteps::Taken> ProofSteps::done(const OutputStep&) {
+  return invalid("", "the output model once expected, it was read already");
+}
+
+Result<ProofSteps::Taken> ProofSteps::done(const MakeStep& step) {
   TRY(Graph graph, parse_graph(step.graph, {}, info_.operators));
   graph.edit_info() = info_;
-  const std::vector<ValueId> values = graph.values(), all = graph.inputs();
+  std::vector<ValueId> made = graph.values(), formals;
   std::vector<int> inputs;
-  std::vector<ValueId> formals;
-  for (const ValueId id : all) {
+  for (const ValueId id : graph.inputs()) {
+    std::erase(made, id);
     const std::string name = graph.value(id).name;
     const auto number = number_in(name);
     if (!number) return invalid(name, "an input named after a value such as %12 expected");
@@ -167,11 +146,7 @@ Result<ProofSteps::Taken> ProofSteps::make(const MakeStep& step) {
   graph.set_inputs(std::move(formals));
   TRY_VOID(isomer::infer(graph));
   TRY(const Ledger::Numbers numbers, ledger_.add(graph, inputs));
-  Taken taken;
-  for (const ValueId id : values)
-    if (numbers.at(id) >= 0 && std::find(all.begin(), all.end(), id) == all.end()) taken.made.push_back(numbers.at(id));
-  list_bodies(graph, numbers, taken.made);
-  return taken;
+  return Taken{listed(graph, made, numbers)};
 }
 
 Result<int> ProofSteps::evaluate(const Term& term, DataType dtype, Evaluated& made) {
@@ -203,11 +178,11 @@ Result<int> ProofSteps::evaluate(const Term& term, DataType dtype, Evaluated& ma
       ledger_.apply(laws_.signatures().operation_id(*application.op, application.parameters), operands));
   if (application.output >= static_cast<int>(outputs.size()))
     return invalid(term.text(), "an output below {} expected", outputs.size());
-  made.made.insert(made.made.end(), outputs.begin(), outputs.end());
+  append(made.made, outputs);
   return outputs[static_cast<size_t>(application.output)];
 }
 
-Result<ProofSteps::Taken> ProofSteps::use(const RuleStep& step) {
+Result<ProofSteps::Taken> ProofSteps::done(const RuleStep& step) {
   const auto rule = rules_.find(step.rule);
   if (rule == rules_.end()) return invalid(step.rule, "a rule of the proof expected, none of this name found");
   Taken taken{{}, float_class_of(rule->second.proof, laws_.axioms())};
@@ -280,7 +255,7 @@ Result<te::Approximate> ProofSteps::compute(int value, Computed& computed) {
   return computed.known.emplace(leader, std::move(made)).first->second;
 }
 
-Result<ProofSteps::Taken> ProofSteps::fold(const FoldStep& step) {
+Result<ProofSteps::Taken> ProofSteps::done(const FoldStep& step) {
   TRY(const int known, value(step.value));
   Computed computed;
   TRY(const te::Approximate made, compute(known, computed));
@@ -295,7 +270,7 @@ Result<ProofSteps::Taken> ProofSteps::fold(const FoldStep& step) {
   return taken;
 }
 
-Result<ProofSteps::Taken> ProofSteps::infer(const InferStep& step) {
+Result<ProofSteps::Taken> ProofSteps::done(const InferStep& step) {
   TRY(Ledger::Part part, part_of(step.value));
   TRY_VOID(infer_node(part.graph, part.node));
   TRY(const Ledger::Numbers numbers, ledger_.add(part.graph, part.inputs));
@@ -314,7 +289,7 @@ Result<ProofSteps::Taken> ProofSteps::infer(const InferStep& step) {
   return taken;
 }
 
-Result<ProofSteps::Taken> ProofSteps::expand(const ExpandStep& step) {
+Result<ProofSteps::Taken> ProofSteps::done(const ExpandStep& step) {
   TRY(Ledger::Part part, part_of(step.value));
   const Node node = part.graph.node(part.node);
   if (!node.op->expand) return invalid(node.op_type, "a composite expected, a plain operator found");
@@ -331,7 +306,7 @@ Result<ProofSteps::Taken> ProofSteps::expand(const ExpandStep& step) {
   return taken;
 }
 
-Result<ProofSteps::Taken> ProofSteps::same(const SameStep& step) {
+Result<ProofSteps::Taken> ProofSteps::done(const SameStep& step) {
   TRY(const int first, value(step.first));
   TRY(const int second, value(step.second));
   std::vector<int> over, through;

@@ -37,7 +37,6 @@ class ProofSteps {
   const verify::Ledger& ledger() const { return ledger_; }
   verify::Ledger& ledger() { return ledger_; }
   Laws& laws() { return laws_; }
-  FloatMode granted() const { return granted_; }
   /// Values that have numbers: those below.
   int count() const { return static_cast<int>(numbered_.size()); }
   /// The ledger's value of a number.
@@ -49,12 +48,13 @@ class ProofSteps {
     std::map<std::string, int, std::less<>> tensors;
   };
   Result<verify::Ledger::Numbers> read(Graph model, const std::vector<int>& inputs);
-  Result<Taken> make(const MakeStep& step);
-  Result<Taken> use(const RuleStep& step);
-  Result<Taken> fold(const FoldStep& step);
-  Result<Taken> infer(const InferStep& step);
-  Result<Taken> expand(const ExpandStep& step);
-  Result<Taken> same(const SameStep& step);
+  Result<Taken> done(const MakeStep& step);
+  Result<Taken> done(const RuleStep& step);
+  Result<Taken> done(const FoldStep& step);
+  Result<Taken> done(const InferStep& step);
+  Result<Taken> done(const ExpandStep& step);
+  Result<Taken> done(const SameStep& step);
+  Result<Taken> done(const OutputStep& step);
   /// Of constants; how exactly, and of how many operators.
   struct Computed {
     FloatClass float_class = FloatClass::kExact;

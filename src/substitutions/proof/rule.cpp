@@ -3,32 +3,18 @@
 #include <algorithm>
 #include <set>
 
+#include "graph/te/symbols.h"
 #include "verify/proof/law_family.h"
 
 namespace isomer::substitutions {
 namespace {
 
-std::set<std::string> symbols(const RuleInstance& instance) {
-  std::set<std::string> result;
-  const auto add = [&](const Dim& dim) { result.merge(verify::names(dim)); };
-  for (const auto& [name, type] : instance.types) std::for_each(type.shape->begin(), type.shape->end(), add);
-  for (const auto& [name, integer] : instance.names.integers) add(integer);
-  for (const auto& [name, parameters] : instance.names.rests)
-    for (const auto& [parameter, value] : parameters) {
-      if (const auto* integer = std::get_if<Dim>(&value)) add(*integer);
-      if (const auto* integers = std::get_if<std::vector<Dim>>(&value))
-        std::for_each(integers->begin(), integers->end(), add);
-    }
-  return result;
-}
-
-RuleInstance with_numbers(RuleInstance instance, const verify::Bindings& numbers) {
-  for (auto& [name, type] : instance.types)
-    for (Dim& dim : *type.shape) dim = substitute(dim, numbers);
-  for (auto& [name, integer] : instance.names.integers) integer = substitute(integer, numbers);
-  for (auto& [name, parameters] : instance.names.rests)
-    for (auto& [parameter, value] : parameters) value = substitute(value, numbers);
-  return instance;
+/// Calls `look` with each integer that it says.
+template <IsOf<RuleInstance> Instance, class F>
+void for_each_dim(Instance& instance, F&& look) {
+  for (auto& [name, type] : instance.types) for_each_dim(type, look);
+  for (auto& [name, integer] : instance.names.integers) look(integer);
+  for (auto& [name, parameters] : instance.names.rests) verify::for_each_dim(parameters, look);
 }
 
 }  // namespace
@@ -71,14 +57,17 @@ Result<void> holds_at(const Rule& rule, const RuleInstance& instance, std::span<
     TRY_VOID(verify::replay(proof, axioms, {output.left, output.right, {}}, instance.types, signatures));
   // Rows let pass what some sizes behind symbols may make fit. A term that does not fit for others is no tensor: [n,n]
   // is no [4,n].
-  const std::set<std::string> open = symbols(instance);
+  std::set<std::string> open;
+  for_each_dim(instance, [&](const Dim& dim) { open.merge(isomer::names(dim)); });
   constexpr std::pair<int64_t, int64_t> kSizes[] = {{127, 4}, {210, 30}};
   for (const auto& [first, step] : kSizes) {
     if (open.empty()) break;
     verify::Bindings numbers;
     for (const std::string& symbol : open)
       numbers.integers.emplace(symbol, Dim(first + step * static_cast<int64_t>(numbers.integers.size())));
-    TRY_VOID(holds_at(rule, with_numbers(instance, numbers), axioms, signatures));
+    RuleInstance there = instance;
+    for_each_dim(there, [&](Dim& dim) { dim = substitute(dim, numbers); });
+    TRY_VOID(holds_at(rule, there, axioms, signatures));
   }
   return {};
 }

@@ -64,10 +64,7 @@ class Congruence {
 bool follows(const Equations& equations, const Term& left, const Term& right) {
   Congruence congruence;
   const int from = congruence.node(left), to = congruence.node(right);
-  for (const auto& [a, b] : equations) {
-    const int first = congruence.node(a), second = congruence.node(b);
-    congruence.merge(first, second);
-  }
+  for (const auto& [a, b] : equations) congruence.merge(congruence.node(a), congruence.node(b));
   congruence.close();
   return congruence.leader(from) == congruence.leader(to);
 }

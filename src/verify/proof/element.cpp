@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "graph/te/simplifier.h"
+#include "util/append.h"
 
 namespace isomer::verify {
 
@@ -48,8 +49,15 @@ Element ElementMaker::number(te::Rational value) const {
   return {{Product{std::move(value), {}, {}, {}}}};
 }
 
-Element ElementMaker::single(Factor factor) const {
-  return {{Product{te::Rational(1), {}, {}, {std::make_shared<const Factor>(std::move(factor))}}}};
+Element single(FactorRef factor) { return {{Product{te::Rational(1), {}, {}, {std::move(factor)}}}}; }
+Element single(Factor factor) { return single(std::make_shared<const Factor>(std::move(factor))); }
+
+FactorRef only_factor(const Element& element) {
+  if (element.products.size() != 1) return nullptr;
+  const Product& product = element.products[0];
+  const bool is_bare = product.coefficient == te::Rational(1) && product.bounds.empty() && product.conditions.empty() &&
+                       product.factors.size() == 1;
+  return is_bare ? product.factors[0] : nullptr;
 }
 
 Element ElementMaker::integer(const te::Expr& value) const {
@@ -83,8 +91,7 @@ bool ElementMaker::add_condition(std::vector<te::Expr>& conditions, const te::Ex
     if (known == simple) return true;
     if (known == opposite) return false;
   }
-  const auto at = std::find_if(conditions.begin(), conditions.end(),
-                               [&](const te::Expr& known) { return te::order(simple, known) < 0; });
+  const auto at = std::ranges::find_if(conditions, [&](const te::Expr& known) { return te::order(simple, known) < 0; });
   conditions.insert(at, simple);
   return true;
 }
@@ -100,7 +107,7 @@ Element ElementMaker::assumed(const Element& a, const te::Expr& condition) const
   Element result;
   const te::Expr opposite = simplified(te::logical_not(condition));
   for (Product product : a.products) {
-    if (std::find(product.conditions.begin(), product.conditions.end(), opposite) != product.conditions.end()) continue;
+    if (std::ranges::find(product.conditions, opposite) != product.conditions.end()) continue;
     std::erase(product.conditions, condition);
     result.products.push_back(std::move(product));
   }
@@ -116,7 +123,7 @@ Element ElementMaker::scaled(const Element& a, const te::Rational& by) const {
 
 Element ElementMaker::sum(const Element& a, const Element& b) {
   std::vector<Product> products = a.products;
-  products.insert(products.end(), b.products.begin(), b.products.end());
+  append(products, b.products);
   return collected(std::move(products));
 }
 
@@ -145,11 +152,9 @@ Product ElementMaker::renamed(const Product& product) {
   for (const te::Expr& condition : product.conditions)
     result.conditions.push_back(simplified(with_names(condition, names)));
   for (const FactorRef& factor : product.factors) {
-    const Element made = replaced(factor, names);
     // Another name changes nothing but names, and the order of what is added up.
-    if (made.products.size() == 1 && made.products[0].factors.size() == 1 &&
-        made.products[0].coefficient == te::Rational(1) && made.products[0].bounds.empty())
-      result.factors.push_back(made.products[0].factors[0]);
+    if (const FactorRef made = only_factor(replaced(factor, names)))
+      result.factors.push_back(made);
     else
       exhausted_ = true;
   }
@@ -158,8 +163,8 @@ Product ElementMaker::renamed(const Product& product) {
 
 std::optional<Product> ElementMaker::joined(const Product& a, const Product& b) const {
   Product result{a.coefficient * b.coefficient, a.bounds, a.conditions, a.factors};
-  result.bounds.insert(result.bounds.end(), b.bounds.begin(), b.bounds.end());
-  result.factors.insert(result.factors.end(), b.factors.begin(), b.factors.end());
+  append(result.bounds, b.bounds);
+  append(result.factors, b.factors);
   for (const te::Expr& condition : b.conditions)
     if (!add_condition(result.conditions, condition)) return std::nullopt;
   return result;
@@ -171,8 +176,7 @@ Element ElementMaker::product(const Element& a, const Element& b) {
     for (const Product& written : b.products) {
       auto made = joined(left, renamed(written));
       if (!made) continue;
-      const Element settled = this->settled(*std::move(made));
-      products.insert(products.end(), settled.products.begin(), settled.products.end());
+      append(products, settled(*std::move(made)).products);
       if (products.size() > kMostProducts) exhausted_ = true;
       if (exhausted_) return {};
     }
@@ -183,8 +187,7 @@ Element ElementMaker::sum_over(const std::vector<Bound>& bounds, const Element& 
   std::vector<Product> products;
   for (Product product : body.products) {
     product.bounds.insert(product.bounds.begin(), bounds.begin(), bounds.end());
-    const Element made = settled(renamed(product));
-    products.insert(products.end(), made.products.begin(), made.products.end());
+    append(products, settled(renamed(product)).products);
   }
   return collected(std::move(products));
 }

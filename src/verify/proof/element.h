@@ -19,6 +19,7 @@
 #include "graph/te/expr.h"
 #include "graph/te/rational.h"
 #include "graph/te/simplify.h"
+#include "graph/te/symbols.h"
 
 namespace isomer::verify {
 
@@ -70,9 +71,7 @@ std::string text_without_coefficient(const Product& product);
 std::string text(const FactorRef& factor);
 std::string text(const Element& element);
 
-/// What symbols are replaced by.
-using Replacement = std::map<std::string, te::Expr, std::less<>>;
-te::Expr with_names(const te::Expr& expr, const Replacement& names);
+using te::Replacement;
 
 /// Makes elements, in normal form. Beyond kMostProducts it gives up: is_exhausted, and what it makes means nothing.
 class ElementMaker {
@@ -107,6 +106,10 @@ class ElementMaker {
 
   Element sum(const Element& a, const Element& b);
   Element scaled(const Element& a, const te::Rational& by) const;
+  Element negated(const Element& a) const { return scaled(a, te::Rational(-1)); }
+  Element difference(const Element& a, const Element& b) { return sum(a, negated(b)); }
+  /// 1 - a
+  Element opposite(const Element& a) { return difference(number(te::Rational(1)), a); }
   Element product(const Element& a, const Element& b);
   /// [condition] * a
   Element restricted(const Element& a, const te::Expr& condition) const;
@@ -122,7 +125,6 @@ class ElementMaker {
  private:
   te::Ranges ranges() const;
   te::Expr simplified_anew(const te::Expr& expr) const;
-  Element single(Factor factor) const;
   std::optional<Product> joined(const Product& a, const Product& b) const;
   Element collected(std::vector<Product> products);
   Element settled(Product product);
@@ -145,13 +147,18 @@ class ElementMaker {
 
 /// Whether the expression, or anything in it, has one of these names.
 bool mentions(const te::Expr& expr, const std::vector<Bound>& bounds);
+bool mentions(const Bound& bound, const std::vector<Bound>& bounds);
 bool mentions(const std::vector<te::Expr>& exprs, const std::vector<Bound>& bounds);
 bool mentions(const FactorRef& factor, const std::vector<Bound>& bounds);
+bool mentions(const Product& product, const std::vector<Bound>& bounds);
 bool mentions(const Element& element, const std::vector<Bound>& bounds);
 
 /// Of one kind and name, with as many indices and arguments.
 bool are_alike(const FactorRef& a, const FactorRef& b);
-/// The only factor of an element that is one; nullptr where it is not.
+/// The element that is one factor.
+Element single(FactorRef factor);
+Element single(Factor factor);
+/// That factor; nullptr where the element is none.
 FactorRef only_factor(const Element& element);
 /// Whether there is a factor, and it is a call of this function.
 bool is_call(const FactorRef& factor, std::string_view name);

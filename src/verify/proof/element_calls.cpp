@@ -3,7 +3,6 @@
 #include <array>
 #include <string_view>
 
-#include "graph/te/simplify.h"
 #include "verify/proof/element.h"
 
 namespace isomer::verify {
@@ -26,7 +25,7 @@ constexpr int64_t kMostUnrolled = 64;  ///< values of a maximum's bounds
 
 template <class List>
 bool is_one_of(const List& list, std::string_view name) {
-  return std::find(list.begin(), list.end(), name) != list.end();
+  return std::ranges::find(list, name) != list.end();
 }
 
 bool has_few_values(const std::vector<Bound>& bounds) {
@@ -38,11 +37,10 @@ bool has_few_values(const std::vector<Bound>& bounds) {
 /// Whether it is more than zero wherever it has a value: a sum of positive numbers and exponentials.
 bool is_positive(const Element& element) {
   const auto is_exp = [](const FactorRef& factor) { return is_call(factor, kExp); };
-  return !element.products.empty() &&
-         std::all_of(element.products.begin(), element.products.end(), [&](const Product& product) {
-           return product.coefficient.sign() > 0 && product.bounds.empty() && product.conditions.empty() &&
-                  std::all_of(product.factors.begin(), product.factors.end(), is_exp);
-         });
+  return !element.products.empty() && std::ranges::all_of(element.products, [&](const Product& product) {
+    return product.coefficient.sign() > 0 && product.bounds.empty() && product.conditions.empty() &&
+           std::ranges::all_of(product.factors, is_exp);
+  });
 }
 
 std::optional<te::Rational> constant(const Element& element) {
@@ -53,15 +51,12 @@ std::optional<te::Rational> constant(const Element& element) {
   return is_constant ? std::optional(product.coefficient) : std::nullopt;
 }
 
-}  // namespace
-
-FactorRef only_factor(const Element& element) {
-  if (element.products.size() != 1) return nullptr;
-  const Product& product = element.products[0];
-  const bool is_bare = product.coefficient == te::Rational(1) && product.bounds.empty() && product.conditions.empty() &&
-                       product.factors.size() == 1;
-  return is_bare ? product.factors[0] : nullptr;
+FactorRef called(std::string_view name, Element argument) {
+  return std::make_shared<const Factor>(
+      Factor{.kind = Factor::Kind::kCall, .name = std::string(name), .arguments = {std::move(argument)}});
 }
+
+}  // namespace
 
 Element ElementMaker::call(const std::string& name, std::vector<Element> arguments, bool is_truth) {
   if (exhausted_) return {};
@@ -87,29 +82,23 @@ Element ElementMaker::call(const std::string& name, std::vector<Element> argumen
     return inner->arguments[0];
   if (is_one_of(kOdd, name) || name.starts_with(kTruncation)) {
     if (arguments[0].products.empty()) return {};
-    if (arguments[0].products[0].coefficient.sign() < 0)
-      return scaled(call(name, {scaled(arguments[0], te::Rational(-1))}), te::Rational(-1));
+    if (arguments[0].products[0].coefficient.sign() < 0) return negated(call(name, {negated(arguments[0])}));
   }
   if (is_one_of(kEven, name) && !arguments[0].products.empty() && arguments[0].products[0].coefficient.sign() < 0)
-    arguments[0] = scaled(arguments[0], te::Rational(-1));
+    arguments[0] = negated(arguments[0]);
   return single({.kind = Factor::Kind::kCall, .name = name, .is_truth = is_truth, .arguments = std::move(arguments)});
 }
 
 /// exp(a + b) = exp(a) * exp(b)
 Element ElementMaker::exponential(const Element& argument) {
   Product result{te::Rational(1), {}, {}, {}};
-  for (const Product& part : argument.products)
-    result.factors.push_back(std::make_shared<const Factor>(
-        Factor{.kind = Factor::Kind::kCall, .name = std::string(kExp), .arguments = {{{part}}}}));
+  for (const Product& part : argument.products) result.factors.push_back(called(kExp, {{part}}));
   return {{std::move(result)}};
 }
 
 /// 1 / (a * b) = 1/a * 1/b, 1 / exp(a) = exp(-a); where the reciprocal has no value, neither side has.
 Element ElementMaker::reciprocal(const Element& argument) {
-  const auto of = [&](Element element) {
-    return Factor{.kind = Factor::Kind::kCall, .name = std::string(kReciprocal), .arguments = {std::move(element)}};
-  };
-  if (argument.products.size() != 1) return single(of(argument));
+  if (argument.products.size() != 1) return single(called(kReciprocal, argument));
   const Product& product = argument.products[0];
   Product result{te::Rational(1) / product.coefficient, {}, {}, {}},
       sum{te::Rational(1), product.bounds, product.conditions, {}};
@@ -119,13 +108,13 @@ Element ElementMaker::reciprocal(const Element& argument) {
     if (mentions(factor, product.bounds))
       sum.factors.push_back(factor);
     else if (is_call(factor, kExp))
-      exponents = this->sum(exponents, scaled(factor->arguments[0], te::Rational(-1)));
+      exponents = difference(exponents, factor->arguments[0]);
     else if (inner && inner->kind == Factor::Kind::kInteger)
       result.factors.push_back(inner);
     else
-      result.factors.push_back(std::make_shared<const Factor>(of({{Product{te::Rational(1), {}, {}, {factor}}}})));
+      result.factors.push_back(called(kReciprocal, single(factor)));
   }
-  if (!sum.bounds.empty()) result.factors.push_back(std::make_shared<const Factor>(of({{std::move(sum)}})));
+  if (!sum.bounds.empty()) result.factors.push_back(called(kReciprocal, {{std::move(sum)}}));
   return this->product({{std::move(result)}}, exponential(exponents));
 }
 
@@ -133,10 +122,7 @@ Element ElementMaker::reciprocal(const Element& argument) {
 /// value, neither has the other.
 Element ElementMaker::logarithm(const Element& argument) {
   const Element one = number(te::Rational(1));
-  const auto negated = [&](const Element& element) { return scaled(element, te::Rational(-1)); };
-  const auto of = [&](const Element& element) {
-    return single({.kind = Factor::Kind::kCall, .name = std::string(kLog), .arguments = {element}});
-  };
+  const auto of = [](const Element& element) { return single(called(kLog, element)); };
   Element exponents;
   if (argument.products.size() == 1) {
     Product rest = argument.products[0];
@@ -147,10 +133,10 @@ Element ElementMaker::logarithm(const Element& argument) {
     });
     const Element left{{rest}};
     if (const FactorRef factor = only_factor(left); is_call(factor, kReciprocal))
-      return sum(exponents, negated(logarithm(factor->arguments[0])));
+      return difference(exponents, logarithm(factor->arguments[0]));
     return constant(left) == te::Rational(1) ? exponents : sum(exponents, of(left));
   }
-  const Element beside = sum(argument, negated(one));
+  const Element beside = difference(argument, one);
   if (beside.products.size() != 1 || beside.products[0].coefficient != te::Rational(1) || !is_positive(beside))
     return of(argument);
   for (const FactorRef& factor : beside.products[0].factors) exponents = sum(exponents, factor->arguments[0]);
@@ -159,7 +145,7 @@ Element ElementMaker::logarithm(const Element& argument) {
   const Element* size = absolute(opposite);
   if (!size) return sum(of(sum(one, exponential(opposite))), exponents);
   // log(1 + exp(-|a|)) = log(1 + exp(a)) - max(a, 0)
-  return sum(logarithm(sum(one, exponential(*size))), negated(greatest({{{}, {}, *size}, {}})));
+  return difference(logarithm(sum(one, exponential(*size))), greatest({{{}, {}, *size}, {}}));
 }
 
 /// The a of |a| that begins with a positive coefficient; nullptr where it is something else.
@@ -196,8 +182,8 @@ std::optional<Element> ElementMaker::with_exponentials(const Element& element) {
 }
 
 bool ElementMaker::is_always_there(const Piece& piece) const {
-  return piece.conditions.empty() && std::all_of(piece.bounds.begin(), piece.bounds.end(),
-                                                 [&](const Bound& bound) { return is_at_least_one(bound.extent); });
+  return piece.conditions.empty() &&
+         std::ranges::all_of(piece.bounds, [&](const Bound& bound) { return is_at_least_one(bound.extent); });
 }
 
 Element ElementMaker::greatest(std::vector<Piece> pieces) {
@@ -224,7 +210,7 @@ Element ElementMaker::greatest(std::vector<Piece> pieces) {
     const auto under = [&](const te::Expr& known, const te::Expr& refuted) {
       std::vector<Piece> result;
       for (Piece piece : pieces) {
-        if (std::find(piece.conditions.begin(), piece.conditions.end(), refuted) != piece.conditions.end()) continue;
+        if (std::ranges::find(piece.conditions, refuted) != piece.conditions.end()) continue;
         std::erase(piece.conditions, known);
         piece.value = assumed(piece.value, known);
         result.push_back(std::move(piece));
@@ -269,7 +255,7 @@ bool ElementMaker::flatten(std::vector<Piece>& pieces) {
         other.bounds.erase(other.bounds.begin() + static_cast<std::ptrdiff_t>(b));
         bool is_possible = true;
         for (const te::Expr& condition : piece.conditions)
-          is_possible &= add_condition(other.conditions, with_names(condition, {{bound.name, te::index(value)}}));
+          is_possible &= add_condition(other.conditions, te::with_names(condition, {{bound.name, te::index(value)}}));
         if (is_possible) others.push_back(std::move(other));
       }
       return replace_by(std::move(others));
@@ -304,14 +290,13 @@ Element ElementMaker::greatest_of_some(std::vector<Piece> pieces) {
     const auto has_it = [&](const Piece& piece) {
       const auto& products = piece.value.products;
       return !mentions(Element{{product}}, piece.bounds) &&
-             std::any_of(products.begin(), products.end(),
-                         [&](const Product& other) { return text(other) == text(product); });
+             std::ranges::any_of(products, [&](const Product& other) { return text(other) == text(product); });
     };
-    if (std::all_of(distinct.begin(), distinct.end(), has_it)) common.products.push_back(product);
+    if (std::ranges::all_of(distinct, has_it)) common.products.push_back(product);
   }
   const auto is_all = [&](const Piece& piece) { return piece.value.products.size() == common.products.size(); };
-  if (!common.products.empty() && std::none_of(distinct.begin(), distinct.end(), is_all)) {
-    for (Piece& piece : distinct) piece.value = sum(piece.value, scaled(common, te::Rational(-1)));
+  if (!common.products.empty() && std::ranges::none_of(distinct, is_all)) {
+    for (Piece& piece : distinct) piece.value = difference(piece.value, common);
     return sum(common, greatest(std::move(distinct)));
   }
   return single({.kind = Factor::Kind::kGreatest, .pieces = std::move(distinct)});
@@ -319,7 +304,6 @@ Element ElementMaker::greatest_of_some(std::vector<Piece> pieces) {
 
 /// max f(x) = f(max x) and max -f(x) = -f(min x) for what grows, max 1/x = 1/(min x) for what is positive.
 std::optional<Element> ElementMaker::through_function(const std::vector<Piece>& pieces) {
-  const auto negated = [&](const Element& element) { return scaled(element, te::Rational(-1)); };
   const bool is_negative = !only_factor(pieces[0].value);
   const auto call_of = [&](const Piece& piece) {
     return only_factor(is_negative ? negated(piece.value) : piece.value);
@@ -330,13 +314,13 @@ std::optional<Element> ElementMaker::through_function(const std::vector<Piece>& 
   if (!falls && !is_one_of(kGrowing, first->name)) return std::nullopt;
   std::vector<Piece> arguments;
   for (const Piece& piece : pieces) {
+    if (!is_always_there(piece)) return std::nullopt;
     const FactorRef call = call_of(piece);
     if (first->name == kExp && constant(piece.value) == te::Rational(is_negative ? -1 : 1)) {
       arguments.emplace_back();  // exp(0)
       continue;
     }
-    if (!is_always_there(piece) || !is_call(call, first->name) || (falls && !is_positive(call->arguments[0])))
-      return std::nullopt;
+    if (!is_call(call, first->name) || (falls && !is_positive(call->arguments[0]))) return std::nullopt;
     arguments.push_back({piece.bounds, {}, falls || is_negative ? negated(call->arguments[0]) : call->arguments[0]});
   }
   const Element most = greatest(std::move(arguments));

@@ -35,6 +35,11 @@ bool keeps_values(DataType from, DataType to) {
   return is_int(from) && (to == DataType::kFloat32 || to == DataType::kFloat64);
 }
 
+Result<Element> literal(const te::Number& value, const ElementMaker& make) {
+  if (value.is_finite()) return make.number(te::Rational(value));
+  return not_read("an infinity");
+}
+
 }  // namespace
 
 /// Reads the stages of one application.
@@ -66,7 +71,8 @@ class ElementReader::Stages {
     std::vector<te::Expr> iterators;
     std::vector<Bound> bounds;
     for (const Dim& dim : stage->reduce) {
-      bounds.push_back(make_.fresh("r", with_axes(dim.expr(), index, {})));
+      TRY(const te::Expr extent, integer(with_axes(dim.expr(), index, {})));
+      bounds.push_back(make_.fresh("r", extent));
       iterators.push_back(te::symbol(bounds.back().name));
     }
     const te::Expr body = with_axes(stage->bodies[0], index, iterators);
@@ -80,7 +86,8 @@ class ElementReader::Stages {
     if (!is_least && !is_monoid(stage->combine, te::maximum(dtype))) return not_read("another reduction");
     std::vector<Piece> pieces;
     TRY_VOID(add_pieces(body, is_least, stage->combine.identity[0], {bounds, {}, {}}, pieces));
-    return make_.scaled(make_.greatest(std::move(pieces)), te::Rational(is_least ? -1 : 1));
+    const Element most = make_.greatest(std::move(pieces));
+    return is_least ? make_.negated(most) : most;
   }
 
  private:
@@ -127,7 +134,7 @@ class ElementReader::Stages {
       return add_pieces(select->otherwise, is_least, identity, std::move(otherwise), pieces);
     }
     TRY(piece.value, read(body));
-    if (is_least) piece.value = make_.scaled(piece.value, te::Rational(-1));
+    if (is_least) piece.value = make_.negated(piece.value);
     pieces.push_back(std::move(piece));
     return {};
   }
@@ -140,7 +147,7 @@ class ElementReader::Stages {
     if (is_index(expr)) return make_.integer(expr);
     if (expr.dtype() == DataType::kBool && !te::has_load(expr)) return make_.truth(expr);
     return te::visit(
-        expr, [&](const te::Literal& e) { return literal(e.value); },
+        expr, [&](const te::Literal& e) { return literal(e.value, make_); },
         [&](const te::Var&) -> Result<Element> { return not_read("an iterator"); },
         [&](const te::Symbol&) -> Result<Element> { return not_read("a name"); },
         [&](const te::Unary& e) { return unary(e); }, [&](const te::Binary& e) { return binary(expr, e); },
@@ -148,22 +155,16 @@ class ElementReader::Stages {
         [&](const te::Load& e) { return load(expr, e); });
   }
 
-  Result<Element> literal(const te::Number& value) {
-    if (value.is_finite()) return make_.number(te::Rational(value));
-    return not_read("an infinity");
-  }
-
   Result<Element> unary(const te::Unary& e) {
     TRY(const Element operand, read(e.operand));
     const DataType dtype = e.operand.dtype();
     if (dtype == DataType::kBool) {
-      if (e.op == te::UnaryOp::kNot)
-        return make_.sum(make_.number(te::Rational(1)), make_.scaled(operand, te::Rational(-1)));
+      if (e.op == te::UnaryOp::kNot) return make_.opposite(operand);
       return not_read("a function of truth values");
     }
     if (!may_compute(dtype)) return not_read("arithmetic of integers");
-    if (e.op == te::UnaryOp::kNeg) return make_.scaled(operand, te::Rational(-1));
-    if (e.op == te::UnaryOp::kAbs) return greatest(operand, make_.scaled(operand, te::Rational(-1)));
+    if (e.op == te::UnaryOp::kNeg) return make_.negated(operand);
+    if (e.op == te::UnaryOp::kAbs) return greatest(operand, make_.negated(operand));
     // The numbers are finite.
     if (e.op == te::UnaryOp::kIsNan) return Element();
     return make_.call(
@@ -179,38 +180,33 @@ class ElementReader::Stages {
     if (e.op == kEqual && (is_infinity(e.left) || is_infinity(e.right))) return Element();  // the numbers are finite
     TRY(const Element a, read(e.left));
     TRY(const Element b, read(e.right));
-    const te::Rational minus(-1), one(1);
     if (dtype == DataType::kBool) {
-      const Element both = make_.product(a, b), either = make_.sum(a, b);
+      const Element both = make_.product(a, b), either = make_.difference(make_.sum(a, b), both);
       if (e.op == kAnd || e.op == kMin) return both;
-      if (e.op == kOr || e.op == kMax) return make_.sum(either, make_.scaled(both, minus));
-      if (e.op == kXor) return make_.sum(either, make_.scaled(both, te::Rational(-2)));
-      if (e.op == kEqual)
-        return make_.sum(make_.number(one),
-                         make_.scaled(make_.sum(either, make_.scaled(both, te::Rational(-2))), minus));
+      if (e.op == kOr || e.op == kMax) return either;
+      if (e.op == kXor) return make_.difference(either, both);
+      if (e.op == kEqual) return make_.opposite(make_.difference(either, both));
       return not_read("a comparison of truth values");
     }
     const bool compares = e.op == kMax || e.op == kMin || expr.dtype() == DataType::kBool;
     if (!compares && !may_compute(dtype)) return not_read("arithmetic of integers");
     switch (e.op) {
       case kAdd: return make_.sum(a, b);
-      case kSub: return make_.sum(a, make_.scaled(b, minus));
+      case kSub: return make_.difference(a, b);
       case kMul: return make_.product(a, b);
       case kMax: return greatest(a, b);
-      case kMin: return make_.scaled(greatest(make_.scaled(a, minus), make_.scaled(b, minus)), minus);
+      case kMin: return make_.negated(greatest(make_.negated(a), make_.negated(b)));
       // a < b as 0 < b - a, so that both spellings of one comparison are one.
-      case kEqual: return make_.call("is_zero", {make_.sum(a, make_.scaled(b, minus))}, true);
-      case kLess: return make_.call("is_positive", {make_.sum(b, make_.scaled(a, minus))}, true);
-      case kLessEqual:
-        return make_.sum(make_.number(one),
-                         make_.scaled(make_.call("is_positive", {make_.sum(a, make_.scaled(b, minus))}, true), minus));
+      case kEqual: return make_.call("is_zero", {make_.difference(a, b)}, true);
+      case kLess: return make_.call("is_positive", {make_.difference(b, a)}, true);
+      case kLessEqual: return make_.opposite(make_.call("is_positive", {make_.difference(a, b)}, true));
       case kDiv:
         if (is_float(dtype)) return make_.product(a, make_.call("reciprocal", {b}));
         break;
       case kPow:
         for (auto [n, power] = std::pair(int64_t{2}, make_.product(a, a)); n <= kMostFactors;
              ++n, power = make_.product(power, a))
-          if (make_.sum(b, make_.number(te::Rational(-n))).products.empty()) return power;
+          if (make_.difference(b, make_.number(te::Rational(n))).products.empty()) return power;
         break;
       default: break;
     }
@@ -223,8 +219,7 @@ class ElementReader::Stages {
     if (!te::has_load(e.condition))
       return make_.sum(make_.restricted(then, e.condition), make_.restricted(otherwise, te::logical_not(e.condition)));
     TRY(const Element condition, read(e.condition));
-    const Element opposite = make_.sum(make_.number(te::Rational(1)), make_.scaled(condition, te::Rational(-1)));
-    return make_.sum(make_.product(condition, then), make_.product(opposite, otherwise));
+    return make_.sum(make_.product(condition, then), make_.product(make_.opposite(condition), otherwise));
   }
 
   Result<Element> cast(const te::Expr& expr, const te::Cast& e) {
@@ -239,8 +234,7 @@ class ElementReader::Stages {
     const FactorRef factor = only_factor(element);
     if (factor && factor->kind == Factor::Kind::kLoad)
       return keeps_values(reader_.variables_.find(factor->name)->second.dtype, dtype);
-    const FactorRef opposite =
-        only_factor(make_.sum(make_.number(te::Rational(1)), make_.scaled(element, te::Rational(-1))));
+    const FactorRef opposite = only_factor(make_.opposite(element));
     return (factor && factor->is_truth) || (opposite && opposite->is_truth);
   }
 
@@ -336,7 +330,7 @@ Result<const ElementReader::Read*> ElementReader::read(const Term& term) {
 Result<Element> ElementReader::element(const Term& term, const std::vector<te::Expr>& index) {
   if (const auto* variable = term.as_variable())
     return make_.load(variable->name, variables_.find(variable->name)->second.dtype == DataType::kBool, index);
-  if (const auto* number = std::get_if<Term::Number>(&term.form())) return make_.number(te::Rational(number->value));
+  if (const auto* number = std::get_if<Term::Number>(&term.form())) return literal(number->value, make_);
   TRY(const Read* read, this->read(term));
   const Term::Application& application = *term.as_application();
   const auto output = static_cast<size_t>(application.output);

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "graph/te/simplify.h"
+#include "util/append.h"
 #include "util/check.h"
 #include "verify/proof/element.h"
 
@@ -15,8 +15,7 @@ void ElementMaker::cancel(std::vector<FactorRef>& factors, Element& exponents) c
   std::multimap<std::string, FactorRef> sorted;
   for (const FactorRef& factor : factors) {
     if (is_call(factor, "exp")) {
-      exponents.products.insert(exponents.products.end(), factor->arguments[0].products.begin(),
-                                factor->arguments[0].products.end());
+      append(exponents.products, factor->arguments[0].products);
       continue;
     }
     std::string name = text(factor);
@@ -24,11 +23,8 @@ void ElementMaker::cancel(std::vector<FactorRef>& factors, Element& exponents) c
     // A size is not zero, so that it and its reciprocal are nothing.
     const bool is_reciprocal = is_call(factor, "reciprocal");
     if (is_reciprocal || factor->kind == Factor::Kind::kInteger) {
-      const FactorRef inner = is_reciprocal && factor->arguments[0].products.size() == 1 &&
-                                      factor->arguments[0].products[0].factors.size() == 1
-                                  ? factor->arguments[0].products[0].factors[0]
-                                  : factor;
-      const bool is_size = inner->kind == Factor::Kind::kInteger && is_at_least_one(inner->index[0]);
+      const FactorRef inner = is_reciprocal ? only_factor(factor->arguments[0]) : factor;
+      const bool is_size = inner && inner->kind == Factor::Kind::kInteger && is_at_least_one(inner->index[0]);
       const auto other =
           is_size ? sorted.find(is_reciprocal ? text(inner) : fmt::format("reciprocal(+1*{};)", name)) : sorted.end();
       if (other != sorted.end()) {
@@ -51,7 +47,7 @@ Element ElementMaker::settled(Product product) {
   // What is left of the exponentials is put back as exponential() makes it.
   const Element powers = exponential(collected(std::move(exponents.products)));
   CHECK(powers.products.size() == 1) << "exponentials of sums are products";
-  for (const FactorRef& factor : powers.products[0].factors) product.factors.push_back(factor);
+  append(product.factors, powers.products[0].factors);
   return {{std::move(product)}};
 }
 
@@ -68,10 +64,7 @@ std::optional<Element> ElementMaker::without_bound(const Product& product, size_
   Product rest = product;
   rest.bounds.erase(rest.bounds.begin() + static_cast<std::ptrdiff_t>(at));
   if (te::as_constant(bound.extent) == 1) return replaced(rest, {{bound.name, te::index(0)}});
-  bool is_used = false;
-  for (const FactorRef& factor : product.factors) is_used |= mentions(factor, {bound});
-  for (const Bound& other : product.bounds) is_used |= mentions(other.extent, {bound});
-  if (!is_used && !mentions(product.conditions, {bound}))
+  if (!mentions(product, {bound}))
     return this->product({{std::move(rest)}}, integer(te::max(bound.extent, te::index(0))));
   for (const te::Expr& condition : product.conditions) {
     const auto* equal = te::as<te::Binary>(condition);
@@ -101,24 +94,20 @@ Element ElementMaker::replaced(const Product& product, const Replacement& names)
     std::vector<Product> products;
     for (const Product& left : made)
       for (const Product& right : next.products)
-        if (auto both = joined(left, right)) products.push_back(*std::move(both));
+        if (auto both = joined(left, renamed(right))) products.push_back(*std::move(both));
     made = std::move(products);
   }
   std::vector<Product> result;
   for (Product& each : made) {
     each.bounds.insert(each.bounds.begin(), bounds.begin(), bounds.end());
-    const Element settled = this->settled(std::move(each));
-    result.insert(result.end(), settled.products.begin(), settled.products.end());
+    append(result, settled(std::move(each)).products);
   }
   return collected(std::move(result));
 }
 
 Element ElementMaker::replaced(const Element& element, const Replacement& names) {
   std::vector<Product> products;
-  for (const Product& product : element.products) {
-    const Element made = replaced(product, names);
-    products.insert(products.end(), made.products.begin(), made.products.end());
-  }
+  for (const Product& product : element.products) append(products, replaced(product, names).products);
   return collected(std::move(products));
 }
 
@@ -139,8 +128,8 @@ Element ElementMaker::replaced(const FactorRef& factor, const Replacement& names
   for (const Piece& piece : factor->pieces) {
     Piece made{piece.bounds, {}, replaced(piece.value, names)};
     for (Bound& bound : made.bounds) bound.extent = simplified(of(bound.extent));
-    const bool is_possible = std::all_of(piece.conditions.begin(), piece.conditions.end(),
-                                         [&](const te::Expr& c) { return add_condition(made.conditions, of(c)); });
+    const bool is_possible =
+        std::ranges::all_of(piece.conditions, [&](const te::Expr& c) { return add_condition(made.conditions, of(c)); });
     if (is_possible) pieces.push_back(std::move(made));
   }
   return greatest(std::move(pieces));

@@ -60,15 +60,12 @@ class Printer {
   Replacement names_;
 };
 
-}  // namespace
-
-te::Expr with_names(const te::Expr& expr, const Replacement& names) {
-  return te::transform(expr, [&](const te::Expr& e) -> te::Expr {
-    const auto* symbol = te::as<te::Symbol>(e);
-    const auto found = symbol ? names.find(symbol->name) : names.end();
-    return found == names.end() ? te::Expr() : found->second;
-  });
+template <class List>
+bool any_mentions(const List& list, const std::vector<Bound>& bounds) {
+  return std::ranges::any_of(list, [&](const auto& each) { return mentions(each, bounds); });
 }
+
+}  // namespace
 
 std::string text(const Product& product) { return product.coefficient.text() + text_without_coefficient(product); }
 std::string text_without_coefficient(const Product& product) { return Printer().print(product); }
@@ -76,36 +73,31 @@ std::string text(const FactorRef& factor) { return Printer().print(factor); }
 std::string text(const Element& element) { return Printer().print(element); }
 
 bool mentions(const te::Expr& expr, const std::vector<Bound>& bounds) {
-  return te::any_node(expr, [&](const te::Expr& e) {
-    const auto* symbol = te::as<te::Symbol>(e);
-    return symbol &&
-           std::any_of(bounds.begin(), bounds.end(), [&](const Bound& bound) { return bound.name == symbol->name; });
-  });
+  return te::any_symbol(
+      expr, [&](const std::string& name) { return std::ranges::find(bounds, name, &Bound::name) != bounds.end(); });
 }
 
+bool mentions(const Bound& bound, const std::vector<Bound>& bounds) { return mentions(bound.extent, bounds); }
+
 bool mentions(const std::vector<te::Expr>& exprs, const std::vector<Bound>& bounds) {
-  return std::any_of(exprs.begin(), exprs.end(), [&](const te::Expr& expr) { return mentions(expr, bounds); });
+  return any_mentions(exprs, bounds);
 }
 
 bool mentions(const FactorRef& factor, const std::vector<Bound>& bounds) {
-  return mentions(factor->index, bounds) ||
-         std::any_of(factor->arguments.begin(), factor->arguments.end(),
-                     [&](const Element& e) { return mentions(e, bounds); }) ||
-         std::any_of(factor->pieces.begin(), factor->pieces.end(), [&](const Piece& piece) {
-           return std::any_of(piece.bounds.begin(), piece.bounds.end(),
-                              [&](const Bound& bound) { return mentions(bound.extent, bounds); }) ||
-                  mentions(piece.conditions, bounds) || mentions(piece.value, bounds);
+  return any_mentions(factor->index, bounds) || any_mentions(factor->arguments, bounds) ||
+         std::ranges::any_of(factor->pieces, [&](const Piece& piece) {
+           return any_mentions(piece.bounds, bounds) || any_mentions(piece.conditions, bounds) ||
+                  mentions(piece.value, bounds);
          });
 }
 
+bool mentions(const Product& product, const std::vector<Bound>& bounds) {
+  return any_mentions(product.bounds, bounds) || any_mentions(product.conditions, bounds) ||
+         any_mentions(product.factors, bounds);
+}
+
 bool mentions(const Element& element, const std::vector<Bound>& bounds) {
-  return std::any_of(element.products.begin(), element.products.end(), [&](const Product& product) {
-    return std::any_of(product.bounds.begin(), product.bounds.end(),
-                       [&](const Bound& bound) { return mentions(bound.extent, bounds); }) ||
-           mentions(product.conditions, bounds) ||
-           std::any_of(product.factors.begin(), product.factors.end(),
-                       [&](const FactorRef& factor) { return mentions(factor, bounds); });
-  });
+  return any_mentions(element.products, bounds);
 }
 
 bool are_alike(const FactorRef& a, const FactorRef& b) {

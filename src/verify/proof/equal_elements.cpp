@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <ranges>
 
+#include "util/append.h"
 #include "verify/proof/element_cases.h"
 #include "verify/proof/guess/pairing.h"
 
@@ -14,24 +15,24 @@ constexpr int kDeepest = 16;  ///< conditions and functions of functions
 Facts within(const std::vector<Bound>& bounds, const std::vector<te::Expr>& conditions) {
   Facts result;
   for (const Bound& bound : bounds) add_range(bound, result);
-  result.insert(result.end(), conditions.begin(), conditions.end());
+  append(result, conditions);
   return result;
 }
 
 Facts with_names(const Facts& facts, const Replacement& names) {
   Facts result;
-  for (const te::Expr& fact : facts) result.push_back(verify::with_names(fact, names));
+  for (const te::Expr& fact : facts) result.push_back(te::with_names(fact, names));
   return result;
 }
 
 /// Whether it says what each of the bounds is, and of nothing else.
 bool are_of(const Replacement& names, const std::vector<Bound>& bounds) {
   return names.size() == bounds.size() &&
-         std::all_of(bounds.begin(), bounds.end(), [&](const Bound& bound) { return names.contains(bound.name); });
+         std::ranges::all_of(bounds, [&](const Bound& bound) { return names.contains(bound.name); });
 }
 
 Facts joined(Facts facts, const Facts& more) {
-  facts.insert(facts.end(), more.begin(), more.end());
+  append(facts, more);
   return facts;
 }
 
@@ -40,7 +41,7 @@ Facts joined(Facts facts, const Facts& more) {
 bool ElementComparison::are_equal(const Element& a, const Element& b, const Facts& facts) {
   if (depth_ >= kDeepest) return false;
   ++depth_;
-  const bool result = is_zero(make_.sum(a, make_.scaled(b, te::Rational(-1))), facts) && !make_.is_exhausted();
+  const bool result = is_zero(make_.difference(a, b), facts) && !make_.is_exhausted();
   --depth_;
   return result;
 }
@@ -101,8 +102,8 @@ bool ElementComparison::is_zero_by_cases(const Element& element, const Facts& fa
 Element ElementComparison::without_same(const Element& element, const Facts& facts) {
   Element rest;
   for (const Product& product : element.products) {
-    const auto same = std::find_if(rest.products.begin(), rest.products.end(),
-                                   [&](const Product& other) { return are_same(other, product, facts); });
+    const auto same =
+        std::ranges::find_if(rest.products, [&](const Product& other) { return are_same(other, product, facts); });
     if (same == rest.products.end())
       rest.products.push_back(product);
     else
@@ -142,7 +143,7 @@ std::optional<Element> ElementComparison::narrowed(const Product& product, const
     if (!mentions(condition, product.bounds)) continue;
     Replacement first;
     for (const Bound& bound : product.bounds) first.emplace(bound.name, te::index(0));
-    const te::Expr without = make_.simplified(verify::with_names(condition, first));
+    const te::Expr without = make_.simplified(te::with_names(condition, first));
     if (te::as_constant(without) || !facts_.follows(joined(within_bounds, {without}), condition) ||
         !facts_.follows(joined(within_bounds, {condition}), without))
       continue;
@@ -173,13 +174,8 @@ bool ElementComparison::are_same_when_paired(const Product& a, const Product& b,
   const Facts inside = joined(facts, here);
   for (size_t k = 0; k < partners.size(); ++k) {
     const Element image = make_.replaced(b.factors[partners[k]], *names);
-    const Element own = {{Product{te::Rational(1), {}, {}, {a.factors[k]}}}};
-    const bool is_one = image.products.size() == 1 && image.products[0].factors.size() == 1 &&
-                        image.products[0].bounds.empty() && image.products[0].conditions.empty();
-    const bool same = is_one && image.products[0].coefficient == te::Rational(1)
-                          ? are_same(a.factors[k], image.products[0].factors[0], inside)
-                          : are_equal(own, image, inside);
-    if (!same) return false;
+    const FactorRef only = only_factor(image);
+    if (!(only ? are_same(a.factors[k], only, inside) : are_equal(single(a.factors[k]), image, inside))) return false;
   }
   return hold(inside, there) && hold(joined(facts, there), here);
 }
@@ -192,8 +188,7 @@ bool ElementComparison::are_same(const FactorRef& a, const FactorRef& b, const F
   for (size_t k = 0; k < a->arguments.size(); ++k)
     if (!are_equal(a->arguments[k], b->arguments[k], facts)) return false;
   const auto all_among = [&](const std::vector<Piece>& pieces, const std::vector<Piece>& others) {
-    return std::all_of(pieces.begin(), pieces.end(),
-                       [&](const Piece& piece) { return is_among(piece, others, facts); });
+    return std::ranges::all_of(pieces, [&](const Piece& piece) { return is_among(piece, others, facts); });
   };
   return all_among(a->pieces, b->pieces) && all_among(b->pieces, a->pieces);
 }
@@ -202,11 +197,11 @@ bool ElementComparison::are_same(const FactorRef& a, const FactorRef& b, const F
 bool ElementComparison::is_among(const Piece& piece, const std::vector<Piece>& pieces, const Facts& facts) {
   if (depth_ >= kDeepest) return false;
   const Facts inside = joined(facts, within(piece.bounds, piece.conditions));
-  return std::any_of(pieces.begin(), pieces.end(), [&](const Piece& written) {
+  return std::ranges::any_of(pieces, [&](const Piece& written) {
     Replacement fresh;
     std::vector<Bound> bounds;
     for (const Bound& bound : written.bounds) {
-      bounds.push_back(make_.fresh("r", verify::with_names(bound.extent, fresh)));
+      bounds.push_back(make_.fresh("r", te::with_names(bound.extent, fresh)));
       fresh.emplace(bound.name, te::symbol(bounds.back().name));
     }
     const Element value = make_.replaced(written.value, fresh);
@@ -238,13 +233,12 @@ bool ElementComparison::is_one_to_one(const Replacement& names, const std::vecto
     }
     if (count != 1) return false;
   }
-  std::sort(used.begin(), used.end());
-  return used.size() == others.size() && std::adjacent_find(used.begin(), used.end()) == used.end();
+  std::ranges::sort(used);
+  return used.size() == others.size() && std::ranges::adjacent_find(used) == used.end();
 }
 
 bool ElementComparison::hold(const Facts& facts, const Facts& conditions) {
-  return std::all_of(conditions.begin(), conditions.end(),
-                     [&](const te::Expr& condition) { return facts_.follows(facts, condition); });
+  return std::ranges::all_of(conditions, [&](const te::Expr& condition) { return facts_.follows(facts, condition); });
 }
 
 }  // namespace isomer::verify

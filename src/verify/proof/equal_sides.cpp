@@ -20,8 +20,8 @@ std::optional<std::string> why_not_proved(const LawSizes& sizes, Oracle* oracle)
   std::vector<te::Expr> position;
   for (size_t k = 0; k < left->shape->size(); ++k) {
     const te::Expr extent = (*left->shape)[k].expr(), other = (*right->shape)[k].expr();
-    const bool is_equal = index.are_equal(facts, extent, other);
-    if (!is_equal) return fmt::format("dim {} is {} and {}", k, (*left->shape)[k].text(), (*right->shape)[k].text());
+    if (!index.are_equal(facts, extent, other))
+      return fmt::format("dim {} is {} and {}", k, (*left->shape)[k].text(), (*right->shape)[k].text());
   }
   if (has_no_elements(*left)) return std::nullopt;
   for (const Dim& dim : *left->shape) {
@@ -33,8 +33,7 @@ std::optional<std::string> why_not_proved(const LawSizes& sizes, Oracle* oracle)
   const auto one = reader.element(sizes.law.left, position), two = reader.element(sizes.law.right, position);
   if (!one.ok() || !two.ok()) return (one.ok() ? two : one).error().message();
   if (make.has_called() && !sizes.may_call) return "functions of data";
-  const bool is_equal = ElementComparison(make, index).are_equal(*one, *two, facts);
-  if (is_equal) return std::nullopt;
+  if (ElementComparison(make, index).are_equal(*one, *two, facts)) return std::nullopt;
   return fmt::format("elements\n    {}\n    {}", text(*one), text(*two));
 }
 

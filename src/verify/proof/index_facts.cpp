@@ -1,11 +1,12 @@
 #include "verify/proof/index_facts.h"
 
+#include <algorithm>
 #include <set>
 
 #include "verify/proof/linear_facts.h"
-#include "verify/proof/term.h"
 
 namespace isomer::verify {
+
 void add_range(const Bound& bound, Facts& facts) {
   const te::Expr at = te::symbol(bound.name);
   facts.push_back(te::index(0) <= at);
@@ -25,8 +26,7 @@ bool IndexFacts::can_be_told(const Facts& facts, const te::Expr& opposite) const
 
 bool IndexFacts::follows(const Facts& facts, const te::Expr& condition) {
   if (te::as_constant(condition).value_or(0) != 0) return true;
-  for (const te::Expr& fact : facts)
-    if (fact == condition) return true;
+  if (std::ranges::find(facts, condition) != facts.end()) return true;
   const te::Expr opposite = te::logical_not(condition);
   if (can_be_told(facts, opposite)) return true;
   return oracle_ && oracle_->follows(facts, condition, make_);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "graph/te/symbols.h"
+
 namespace isomer::verify {
 namespace {
 
@@ -39,14 +41,13 @@ constexpr std::string_view kOfFloats = " of floats";
 }  // namespace
 
 const DrawnValues* drawn_values(std::string_view name) {
-  const auto* found =
-      std::find_if(kValues.begin(), kValues.end(), [&](const DrawnValues& v) { return v.name == name; });
+  const auto* found = std::ranges::find_if(kValues, [&](const DrawnValues& v) { return v.name == name; });
   return found == kValues.end() ? nullptr : found;
 }
 
 bool is_set_by_draws(const AttributeDef& def) {
   if (def.name == "kernel_shape") return def.required;
-  return drawn_values(def.name) || std::find(kAnyValue.begin(), kAnyValue.end(), def.name) != kAnyValue.end();
+  return drawn_values(def.name) || std::ranges::find(kAnyValue, def.name) != kAnyValue.end();
 }
 
 bool is_of_floats(std::string_view family) { return family.ends_with(kOfFloats); }
@@ -56,27 +57,25 @@ std::string_view shapes_of(std::string_view family) {
 }
 
 bool is_shape_family(std::string_view family) {
-  return std::find(kFamilies.begin(), kFamilies.end(), shapes_of(family)) != kFamilies.end();
+  return std::ranges::find(kFamilies, shapes_of(family)) != kFamilies.end();
 }
 
 bool is_drawn(std::string_view family, std::span<const ValueType> variables) {
   std::optional<DataType> dtype;
   for (const ValueType& type : variables) {
-    if (!type.has_shape() ||
-        std::any_of(type.shape->begin(), type.shape->end(), [](const Dim& dim) { return dim.is(0); }))
-      return false;
+    if (!type.has_shape() || std::ranges::any_of(*type.shape, [](const Dim& dim) { return dim.is(0); })) return false;
     if (type.dtype == DataType::kUndefined) continue;
     if (dtype && *dtype != type.dtype) return false;
     dtype = type.dtype;
   }
   // What floats are to a law are reals: which type rounds them is no part of it.
   return !dtype || is_float(*dtype) ||
-         (!is_of_floats(family) && std::find(kDrawnTypes.begin(), kDrawnTypes.end(), *dtype) != kDrawnTypes.end());
+         (!is_of_floats(family) && std::ranges::find(kDrawnTypes, *dtype) != kDrawnTypes.end());
 }
 
 bool is_of_family(std::string_view family, std::span<const ValueType> variables) {
   family = shapes_of(family);
-  const auto all = [&](const auto& is_so) { return std::all_of(variables.begin(), variables.end(), is_so); };
+  const auto all = [&](const auto& is_so) { return std::ranges::all_of(variables, is_so); };
   const auto ranks_between = [&](size_t least, size_t most) {
     return all([&](const ValueType& type) { return is_rank_between(type, least, most); });
   };
@@ -92,17 +91,16 @@ bool is_of_family(std::string_view family, std::span<const ValueType> variables)
 }
 
 bool is_drawn(const OpDef& op, const Parameters& rest) {
-  return std::all_of(rest.begin(), rest.end(), [&](const auto& named) {
+  return std::ranges::all_of(rest, [&](const auto& named) {
     const auto& [name, value] = named;
-    const auto def =
-        std::find_if(op.attributes.begin(), op.attributes.end(), [&](const AttributeDef& d) { return d.name == name; });
+    const auto def = std::ranges::find_if(op.attributes, [&](const AttributeDef& d) { return d.name == name; });
     if (def == op.attributes.end()) return name == kAxes || name == kShape;
     return is_set_by_draws(*def) || (def->fallback && parameter_of(*def->fallback) == value);
   });
 }
 
 bool has_drawn_values(const Parameters& rest) {
-  return std::all_of(rest.begin(), rest.end(), [](const auto& named) {
+  return std::ranges::all_of(rest, [](const auto& named) {
     const DrawnValues* drawn = drawn_values(named.first);
     const auto is_between = [&](const Dim& value) {
       return value.is_constant() && drawn->low <= value.value() && value.value() <= drawn->high;
@@ -110,14 +108,13 @@ bool has_drawn_values(const Parameters& rest) {
     if (!drawn) return true;
     if (const auto* one = std::get_if<Dim>(&named.second)) return is_between(*one);
     const auto* several = std::get_if<std::vector<Dim>>(&named.second);
-    return several && std::all_of(several->begin(), several->end(), is_between);
+    return several && std::ranges::all_of(*several, is_between);
   });
 }
 
 bool is_drawn(const Dim& integer) {
-  return integer.is_constant() &&
-         ((0 <= integer.value() && integer.value() <= kLargestSmall) ||
-          std::find(kDrawnSizes.begin(), kDrawnSizes.end(), integer.value()) != kDrawnSizes.end());
+  return integer.is_constant() && ((0 <= integer.value() && integer.value() <= kLargestSmall) ||
+                                   std::ranges::find(kDrawnSizes, integer.value()) != kDrawnSizes.end());
 }
 
 std::map<std::string, SaidRank> ranks_said(const Law& law) {
@@ -160,7 +157,7 @@ std::optional<DimName> dim_name(std::string_view name) {
 
 std::optional<DimName> dim_name(std::string_view name, const std::vector<std::string>& variables) {
   auto result = dim_name(name);
-  if (result && std::find(variables.begin(), variables.end(), result->variable) == variables.end()) return std::nullopt;
+  if (result && std::ranges::find(variables, result->variable) == variables.end()) return std::nullopt;
   return result;
 }
 

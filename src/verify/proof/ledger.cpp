@@ -11,6 +11,7 @@
 #include "graph/equal.h"
 #include "graph/rounding.h"
 #include "graph/te/simplify.h"
+#include "graph/te/symbols.h"
 #include "util/list_hash.h"
 #include "verify/proof/node_reader.h"
 
@@ -24,27 +25,11 @@ const std::string* symbol_in(const Dim& dim) {
   return symbol ? &symbol->name : nullptr;
 }
 
-bool has_symbol(const Dim& dim, const std::string& name) {
-  return te::any_node(dim.expr(), [&](const te::Expr& expr) {
-    const te::Symbol* symbol = te::as<te::Symbol>(expr);
-    return symbol && symbol->name == name;
-  });
-}
-
 /// Says more of the same size.
 bool is_simpler(const Dim& dim, const Dim& other) {
   constexpr int64_t kLargest = 1000;
   if (other.is_constant() || dim.is_constant()) return dim.is_constant() && !other.is_constant();
   return te::node_count(dim.expr(), kLargest) < te::node_count(other.expr(), kLargest);
-}
-
-template <class Rename>
-Dim renamed(const Dim& dim, const Rename& rename) {
-  if (dim.is_constant()) return dim;
-  return Dim(te::transform(dim.expr(), [&](const te::Expr& expr) {
-    const te::Symbol* symbol = te::as<te::Symbol>(expr);
-    return symbol ? rename(symbol->name) : te::Expr();
-  }));
 }
 
 /// The node without names, with a place for each input instead of the value, and sizes of bodies instead of these.
@@ -82,7 +67,7 @@ Ledger::Node Ledger::canonical(const Node& node) const {
   Node result = node;
   for (int& argument : result.arguments)
     if (argument >= 0) argument = leader(argument);
-  if (result.turns) std::sort(result.arguments.begin(), result.arguments.end());
+  if (result.turns) std::ranges::sort(result.arguments);
   return result;
 }
 
@@ -103,7 +88,7 @@ Dim Ledger::known(const Dim& dim) const {
   // What a symbol stands for has no symbol of which more is known, but for what became known since.
   for (bool changed = !dim.is_constant(); changed;) {
     const Dim before = result;
-    result = renamed(before, [&](const std::string& name) {
+    result = with_symbols(before, [&](const std::string& name) {
       const auto size = sizes_.find(name);
       return size == sizes_.end() ? te::Expr() : size->second.expr();
     });
@@ -113,8 +98,7 @@ Dim Ledger::known(const Dim& dim) const {
 }
 
 ValueType Ledger::known(ValueType type) const {
-  if (type.shape)
-    for (Dim& dim : *type.shape) dim = known(dim);
+  for_each_dim(type, [&](Dim& dim) { dim = known(dim); });
   return type;
 }
 
@@ -131,7 +115,7 @@ void Ledger::equate(const Dim& a, const Dim& b) {
   if (x == y) return;
   const auto replace = [&](const Dim& symbol, const Dim& by) {
     const std::string* name = symbol_in(symbol);
-    if (!name || has_symbol(by, *name)) return false;
+    if (!name || names(by).contains(*name)) return false;
     sizes_.emplace(*name, by);
     known_types_.clear();
     return true;
@@ -348,7 +332,7 @@ Result<Ledger::Part> Ledger::part_of(int value) const {
 
 int Ledger::Part::of(ValueId input) const {
   const auto& formals = graph.inputs();
-  const auto formal = std::find(formals.begin(), formals.end(), input);
+  const auto formal = std::ranges::find(formals, input);
   if (formal != formals.end()) return inputs[static_cast<size_t>(formal - formals.begin())];
   const auto constant = constants.find(input);
   return constant == constants.end() ? -1 : constant->second;
@@ -356,10 +340,9 @@ int Ledger::Part::of(ValueId input) const {
 
 std::optional<Content> Ledger::content(int value) const {
   const auto found = contents_.find(leader(value));
-  if (found == contents_.end()) return std::nullopt;
-  Content result = found->second;
-  for (auto& element : result)
-    if (element) element = known(*element);
+  std::optional<Content> result;
+  if (found != contents_.end()) result = found->second;
+  for_each_dim(result, [&](Dim& element) { element = known(element); });
   return result;
 }
 
@@ -427,7 +410,9 @@ Result<std::vector<int>> Ledger::apply(int operation, std::span<const int> argum
   return outputs;
 }
 
-/// Reads one graph into a ledger, bodies where they stand.
+/// Reads one graph into a ledger, bodies where they stand. Sizes that data decide have names that mean nothing beyond
+/// the graph that they were inferred in: outside of it they are others. Names that inputs or formals bring, of this
+/// graph or of one around it, stay.
 class Ledger::Reader {
  public:
   explicit Reader(Ledger& ledger) : ledger_(ledger) {}
@@ -436,7 +421,11 @@ class Ledger::Reader {
   /// `depth`: of the loops around.
   Result<Numbers> read(const Graph& graph, std::span<const int> inputs, std::span<const int> captured, int depth,
                        const std::string& around) {
-    const Scope scope(*this, graph, around.empty());
+    // What is captured has the names of the graph around, as they are placed there.
+    give(graph, graph.captures(), prefix_);
+    give(graph, graph.inputs(), "");
+    TRY_VOID(check_names(graph));
+    if (ledger_.graphs_ > 1 || !around.empty()) prefix_ = fmt::format("{}#", ledger_.scopes_++);
     Numbers numbers;
     numbers.values.assign(graph.mark().values, -1);
     const auto set = [&](ValueId id, int number) { numbers.values[static_cast<size_t>(id.index)] = number; };
@@ -482,69 +471,40 @@ class Ledger::Reader {
   }
 
  private:
-  /// Sizes that data decide have names that mean nothing beyond the graph that they were inferred in: outside of it
-  /// they are others. Names that inputs or formals bring, of this graph or of one around it, stay.
-  class Scope {
-   public:
-    Scope(Reader& reader, const Graph& graph, bool is_whole)
-        : reader_(reader), before_(reader.prefix_), given_(reader.given_) {
-      // What is captured has the names of the graph around, as they are placed there.
-      reader.give(graph, graph.captures(), before_);
-      reader.give(graph, graph.inputs(), "");
-      const bool is_first = reader.ledger_.graphs_ == 1 && is_whole;
-      if (!is_first) reader.prefix_ = fmt::format("{}#", reader.ledger_.scopes_++);
-    }
-    ~Scope() {
-      reader_.prefix_ = before_;
-      reader_.given_ = given_;
-    }
-    Scope(const Scope&) = delete;
-    Scope& operator=(const Scope&) = delete;
-
-   private:
-    Reader& reader_;
-    std::string before_;
-    std::map<std::string, std::string> given_;
-  };
-
   /// Names in the types of these values, which have the prefix here but for those that were given before.
   void give(const Graph& graph, const std::vector<ValueId>& values, const std::string& prefix) {
-    for (const ValueId id : values) {
-      const ValueType& type = graph.value(id).type;
-      for (const Dim& dim : type.shape ? *type.shape : Shape())
-        te::for_each_node(dim.expr(), [&](const te::Expr& expr) {
-          if (const te::Symbol* symbol = te::as<te::Symbol>(expr))
-            given_.try_emplace(symbol->name, prefix + symbol->name);
-        });
+    for (const ValueId id : values)
+      for_each_dim(graph.value(id).type, [&](const Dim& dim) {
+        for (const std::string& name : names(dim)) given_.try_emplace(name, prefix + name);
+      });
+  }
+
+  /// A size that data decide is called after its value, "value.1": none that was given may be.
+  Result<void> check_names(const Graph& graph) const {
+    for (const ValueId id : graph.values()) {
+      const Value& value = graph.value(id);
+      const auto given = given_.lower_bound(value.name + ".");
+      if (value.producer.valid() && given != given_.end() && given->first.starts_with(value.name + "."))
+        return unsupported(value.name, "a value of another name expected, a size is called {}", given->first);
     }
+    return {};
   }
 
   Dim placed(const Dim& dim) const {
-    return renamed(dim, [&](const std::string& name) {
+    return with_symbols(dim, [&](const std::string& name) {
       const auto given = given_.find(name);
       return te::symbol(given == given_.end() ? prefix_ + name : given->second);
     });
   }
   int placed(int operation) const {
     const auto& [op, parameters] = ledger_.signatures_.operation(operation);
-    Parameters changed = parameters;
-    for (auto& [name, parameter] : changed) {
-      if (auto* one = std::get_if<Dim>(&parameter)) *one = placed(*one);
-      if (auto* several = std::get_if<std::vector<Dim>>(&parameter))
-        for (Dim& each : *several) each = placed(each);
-    }
-    return ledger_.signatures_.operation_id(*op, std::move(changed));
+    return ledger_.signatures_.operation_id(*op, placed(parameters));
   }
-  ValueType placed(ValueType type) const {
-    if (type.shape)
-      for (Dim& dim : *type.shape) dim = placed(dim);
-    return type;
-  }
-  std::optional<Content> placed(std::optional<Content> content) const {
-    if (content)
-      for (auto& element : *content)
-        if (element) element = placed(*element);
-    return content;
+  /// A type, what is known of elements, parameters.
+  template <class Whole>
+  Whole placed(Whole whole) const {
+    for_each_dim(whole, [&](Dim& dim) { dim = placed(dim); });
+    return whole;
   }
 
   Result<void> read_bodies(const Graph& graph, NodeId id, int depth, Numbers& numbers, std::vector<int>& arguments) {
@@ -554,7 +514,8 @@ class Ledger::Reader {
         std::vector<int> captured;
         for (const ValueId capture : node.captures) captured.push_back(numbers.at(capture));
         const bool binds = !body->inputs().empty();
-        TRY(Numbers inner, read(*body, {}, captured, depth + binds, node.domain + "::" + node.op_type));
+        const std::string place = node.domain + "::" + node.op_type;
+        TRY(Numbers inner, Reader(*this).read(*body, {}, captured, depth + binds, place));
         for (const ValueId output : body->outputs()) arguments.push_back(inner.at(output));
         numbers.bodies[{id, name}].push_back(std::move(inner));
       }

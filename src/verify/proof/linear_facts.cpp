@@ -141,7 +141,7 @@ class System {
     if (disjunctions_.empty()) return false;
     const Disjunction cut = std::move(disjunctions_.back());
     disjunctions_.pop_back();
-    return std::all_of(cut.begin(), cut.end(), [&](const Case& each) {
+    return std::ranges::all_of(cut, [&](const Case& each) {
       if (--cases < 0) return false;
       System under = *this;
       for (const auto& [condition, is_true] : each) under.assume(condition, is_true);

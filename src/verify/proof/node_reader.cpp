@@ -61,12 +61,10 @@ class NodeSpeller {
     std::vector<ValueType> types;
   };
 
-  Term::Application application(const Node& node, const Proposal& proposal) const {
-    return {node.op, 0, proposal.parameters, "", std::vector<Term>(proposal.arguments.size(), Term::variable("x"))};
-  }
-
   Result<std::string> meaning(const Node& node, const Proposal& proposal) const {
-    return program_text(application(node, proposal), proposal.types);
+    // Terms stand in for arguments: only their number is read.
+    const std::vector<Term> arguments(proposal.arguments.size(), Term::variable("x"));
+    return program_text({node.op, 0, proposal.parameters, "", arguments}, proposal.types);
   }
 
   /// These inputs as parameters, the others as arguments; nothing where an argument stands behind an omitted one.
@@ -106,8 +104,8 @@ class NodeSpeller {
     for (size_t k = 0; k < node.outputs.size(); ++k)
       if (signatures_.type(made->types[k]) != graph_.value(node.outputs[k]).type) return false;
     const Parameters& parameters = signatures_.operation(made->operation).parameters;
-    return std::none_of(made->arguments.begin(), made->arguments.end(),
-                        [&](size_t input) { return parameters.contains(formal_of(*node.op, input).name); });
+    return std::ranges::none_of(made->arguments,
+                                [&](size_t input) { return parameters.contains(formal_of(*node.op, input).name); });
   }
 
   /// Inputs without which the row can't say so are parameters.
@@ -117,8 +115,7 @@ class NodeSpeller {
     if (plain && fits(node, *plain)) return plain;
     for (size_t k = 0; k < named.size(); ++k) named[k] = integers_at(graph_, node, k).has_value();
     auto result = propose(node, attributes, named);
-    if (!result || std::find(named.begin(), named.end(), true) == named.end() || !fits(node, *result))
-      return std::nullopt;
+    if (!result || std::ranges::find(named, true) == named.end() || !fits(node, *result)) return std::nullopt;
     for (size_t k = 0; k < named.size(); ++k) {
       if (!named[k]) continue;
       named[k] = false;
@@ -146,8 +143,7 @@ class NodeSpeller {
           changed.erase(changed.find(def.name));
           changed.insert_or_assign(std::string(node.op->inputs[formal].name), std::move(sizes));
           auto proposal = propose(node, changed, std::vector<bool>(node.inputs.size()));
-          if (!proposal) continue;
-          if (!fits(node, *proposal)) continue;
+          if (!proposal || !fits(node, *proposal)) continue;
           const auto found = meaning(node, *proposal);
           const auto program = node.op->compute(context_of(graph_, id));
           if (found.ok() && program.ok() && *found == te::print(*program)) return proposal;

@@ -35,8 +35,8 @@ bool holds_at_numbers(const StatedAxiom& axiom, const Bindings& numbers, const V
   std::erase_if(open.integers, [&](const auto& named) { return dim_named(named.first, types).has_value(); });
   const auto is_drawn_integer = [](const auto& named) { return is_drawn(named.second); };
   const auto is_drawn_rest = [](const auto& named) { return has_drawn_values(named.second); };
-  return std::all_of(open.integers.begin(), open.integers.end(), is_drawn_integer) &&
-         std::all_of(open.rests.begin(), open.rests.end(), is_drawn_rest) && !fails_at_numbers(axiom, open);
+  return std::ranges::all_of(open.integers, is_drawn_integer) && std::ranges::all_of(open.rests, is_drawn_rest) &&
+         !fails_at_numbers(axiom, open);
 }
 
 std::string text_of(const VariableTypes& types) {

@@ -94,7 +94,7 @@ class Comparison {
   std::optional<Expr> at(int value, const std::vector<Expr>& index, int depth) {
     const int leader = ledger_.leader(value);
     const ValueType& type = ledger_.type(value);
-    if (std::find(over_.begin(), over_.end(), leader) != over_.end()) return load_leaf(leader, index);
+    if (std::ranges::find(over_, leader) != over_.end()) return load_leaf(leader, index);
     if (const Tensor* constant = ledger_.tensor(value)) {
       if (const auto number = element(*constant, index)) return te::literal(*number, type.dtype);
       return load(ledger_.size() + place_of(*constant), type.dtype,
@@ -128,8 +128,8 @@ class Comparison {
 
   int place_of(const Tensor& tensor) {
     const Tensor list = tensor.reshaped({tensor.count()});
-    const auto known = std::find_if(constants_.begin(), constants_.end(),
-                                    [&](const Tensor& constant) { return constant.same_contents(list); });
+    const auto known =
+        std::ranges::find_if(constants_, [&](const Tensor& constant) { return constant.same_contents(list); });
     const auto place = static_cast<int>(known - constants_.begin());
     if (known == constants_.end()) constants_.push_back(list);
     return place;

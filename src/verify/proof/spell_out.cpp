@@ -2,22 +2,13 @@
 
 #include <algorithm>
 #include <deque>
-#include <numeric>
-#include <set>
 
 #include "util/hash.h"
 #include "util/list_hash.h"
+#include "verify/proof/guess/spellings.h"
 
 namespace isomer::verify {
 namespace {
-
-using Integers = std::vector<Dim>;
-
-bool is_index(const OpDef& op, const isomer::Parameter& formal) {
-  if (formal.type == name(DataType::kInt64)) return true;
-  return std::any_of(op.types.begin(), op.types.end(),
-                     [&](const TypeVariable& v) { return v.name == formal.type && v.types == kIndices; });
-}
 
 /// The same ranks, nothing known of sizes: what is equal there is so whatever the sizes are.
 std::vector<ValueType> of_any_size(std::span<const ValueType> types) {
@@ -55,7 +46,7 @@ class Speller {
     drop_repeated_dims();
     count_from_front();
     fill_in();
-    sort();
+    change_each(generic_, sorted);
     return std::move(application_.parameters);
   }
 
@@ -81,32 +72,8 @@ class Speller {
           application_.parameters.try_emplace(std::string(def.name), *std::move(value));
   }
 
-  /// Lists that may be left out though they have no value to fall back on.
-  std::vector<std::string> optional_lists() const {
-    std::vector<std::string> result;
-    for (const AttributeDef& def : application_.op->attributes)
-      if (def.kind == AttributeKind::kInts && !def.required && !def.fallback) result.emplace_back(def.name);
-    for (const isomer::Parameter& formal : application_.op->inputs)
-      if (formal.arity == isomer::Parameter::Arity::kOptional && is_index(*application_.op, formal))
-        result.emplace_back(formal.name);
-    return result;
-  }
-
-  bool ends_an_argument(const Integers& list) const {
-    return std::any_of(types_.begin(), types_.end(), [&](const ValueType& type) {
-      return type.has_shape() && list.size() <= type.shape->size() &&
-             std::equal(list.rbegin(), list.rend(), type.shape->rbegin());
-    });
-  }
-
-  /// Of attributes: a list that an input has counts axes, whose numbers are no sizes.
   void drop_repeated_dims() {
-    for (const AttributeDef& def : application_.op->attributes) {
-      if (def.kind != AttributeKind::kInts || def.required || def.fallback) continue;
-      const std::string name(def.name);
-      const auto found = application_.parameters.find(name);
-      const auto* list = found == application_.parameters.end() ? nullptr : std::get_if<Integers>(&found->second);
-      if (!list || !ends_an_argument(*list)) continue;
+    for (const std::string& name : repeated_dims(application_, types_)) {
       Parameters without = application_.parameters;
       without.erase(name);
       read_sizes_ = true;
@@ -115,7 +82,7 @@ class Speller {
   }
 
   void fill_in() {
-    for (const std::string& name : optional_lists())
+    for (const std::string& name : optional_lists(*application_.op))
       if (!application_.parameters.contains(name))
         if (const auto& value = default_of(name, application_.parameters))
           application_.parameters.emplace(name, *value);
@@ -135,23 +102,13 @@ class Speller {
   std::optional<Integers> find_default(const std::string& name, const Parameters& others) const {
     const Reading absent = reading(others, generic_);
     if (!absent) return std::nullopt;
-    std::set<size_t> lengths;
-    if (!types_.empty() && types_[0].has_shape())
-      for (const int64_t rank :
-           {static_cast<int64_t>(types_[0].shape->size()), static_cast<int64_t>(types_[0].shape->size()) - 2})
-        if (rank > 0) lengths.insert({static_cast<size_t>(rank), static_cast<size_t>(2 * rank)});
-    for (const auto& [other, value] : others)
-      if (const auto* list = std::get_if<Integers>(&value); list && !list->empty()) lengths.insert(list->size());
-    for (const size_t length : lengths) {
-      std::array<Integers, 4> proposals = {Integers(length, Dim(0)), Integers(length, Dim(1)), {}, {}};
-      for (size_t k = 0; k < length; ++k) proposals[2].emplace_back(static_cast<int64_t>(k));
-      proposals[3].assign(proposals[2].rbegin(), proposals[2].rend());
-      const auto is_default = [&](const Integers& proposal) {
-        Parameters with = others;
-        with.emplace(name, proposal);
-        return absent == reading(with, generic_);
-      };
-      const auto found = std::find_if(proposals.begin(), proposals.end(), is_default);
+    const auto is_default = [&](const Integers& proposal) {
+      Parameters with = others;
+      with.emplace(name, proposal);
+      return absent == reading(with, generic_);
+    };
+    for (const auto& proposals : default_lists(others, types_)) {
+      const auto found = std::ranges::find_if(proposals, is_default);
       if (found == proposals.end()) continue;
       // A list that a program does not ask for (a kernel_shape, which the weights have) has no default.
       if (found == proposals.begin() && is_default(proposals[1])) return std::nullopt;
@@ -160,50 +117,30 @@ class Speller {
     return std::nullopt;
   }
 
-  template <class Change>
-  void change_lists(const std::vector<ValueType>& types, const Change& change) {
-    for (const auto& [name, value] : Parameters(application_.parameters)) {
-      Parameters proposal = application_.parameters;
-      Parameter& changed = proposal.find(name)->second;
-      if (!change(changed) || !means_the_same(proposal, types)) continue;
-      // A list may say what operands say, too (the first of AffineGrid's size): as a whole it fits as it did.
-      Term::Application proposed = application_;
-      proposed.parameters = proposal;
-      if (infer_application(proposed, types_).ok())
-        application_.parameters = std::move(proposal);
-      else
-        read_sizes_ = true;
-    }
-  }
-
   void count_from_front() {
-    std::set<int64_t> ranks;
-    if (!types_.empty() && types_[0].has_shape()) ranks.insert(static_cast<int64_t>(types_[0].shape->size()));
-    if (const auto types = infer_application(application_, types_); types.ok() && types->front().has_shape())
-      ranks.insert(static_cast<int64_t>(types->front().shape->size()));
-    for (const int64_t rank : ranks)
-      change_lists(types_, [&](Parameter& parameter) {
-        bool changed = false;
-        const auto count = [&](Dim& integer) {
-          if (!integer.is_constant() || integer.value() >= 0) return;
-          integer = integer + rank;
-          changed = read_sizes_ = true;
-        };
-        if (auto* integer = std::get_if<Dim>(&parameter)) count(*integer);
-        if (auto* list = std::get_if<Integers>(&parameter)) std::for_each(list->begin(), list->end(), count);
+    for (const int64_t rank : ranks_counted_in(application_, types_))
+      change_each(types_, [&](const Parameter& value) {
+        auto changed = counted_from_front(value, rank);
+        read_sizes_ = read_sizes_ || changed;
         return changed;
       });
   }
 
-  void sort() {
-    change_lists(generic_, [](Parameter& parameter) {
-      auto* list = std::get_if<Integers>(&parameter);
-      if (!list || !constants(*list)) return false;
-      const auto less = [](const Dim& a, const Dim& b) { return a.value() < b.value(); };
-      if (std::is_sorted(list->begin(), list->end(), less)) return false;
-      std::sort(list->begin(), list->end(), less);
-      return true;
-    });
+  /// Each parameter becomes what is proposed for it.
+  template <class Propose>
+  void change_each(const std::vector<ValueType>& types, const Propose& propose) {
+    for (const auto& [name, value] : Parameters(application_.parameters)) {
+      const std::optional<Parameter> changed = propose(value);
+      if (!changed) continue;
+      Term::Application proposal = application_;
+      proposal.parameters.insert_or_assign(name, *changed);
+      if (!means_the_same(proposal.parameters, types)) continue;
+      // A list may say what operands say, too (the first of AffineGrid's size): as a whole it fits as it did.
+      if (infer_application(proposal, types_).ok())
+        application_ = std::move(proposal);
+      else
+        read_sizes_ = true;
+    }
   }
 
   Term::Application application_;
@@ -227,9 +164,7 @@ struct Hashed {
     hasher.add(reinterpret_cast<uintptr_t>(operation.op));
     for (const auto& [name, value] : operation.parameters) {
       hasher.add(name).add(value.index());
-      if (const auto* integer = std::get_if<Dim>(&value)) add(hasher, *integer);
-      if (const auto* integers = std::get_if<Integers>(&value))
-        for (const Dim& each : *integers) add(hasher, each);
+      for_each_dim(value, [&](const Dim& integer) { add(hasher, integer); });
       if (const auto* number = std::get_if<float>(&value)) hasher.add(std::hash<float>()(*number));
       if (const auto* string = std::get_if<std::string>(&value)) hasher.add(*string);
     }
@@ -238,15 +173,10 @@ struct Hashed {
   size_t operator()(const ValueType& type) const {
     Hasher hasher;
     hasher.add(static_cast<uint64_t>(type.kind)).add(static_cast<uint64_t>(type.dtype)).add(type.opaque);
-    if (type.shape)
-      for (const Dim& dim : *type.shape) add(hasher, dim);
+    for_each_dim(type, [&](const Dim& dim) { add(hasher, dim); });
     return hasher.finish().low;
   }
 };
-
-bool operator==(const Signatures::Operation& a, const Signatures::Operation& b) {
-  return a.op == b.op && a.parameters == b.parameters;
-}
 
 /// Each value once, by number.
 template <class T>
@@ -263,11 +193,8 @@ class Numbered {
   const T& operator[](int id) const { return list_[static_cast<size_t>(id)]; }
 
  private:
-  struct Equal {
-    bool operator()(const T& a, const T& b) const { return a == b; }
-  };
   std::deque<T> list_;  // references stay
-  std::unordered_map<T, int, Hashed, Equal> ids_;
+  std::unordered_map<T, int, Hashed> ids_;
 };
 
 }  // namespace

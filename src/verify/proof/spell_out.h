@@ -21,6 +21,7 @@ class Signatures {
   struct Operation {
     const OpDef* op = nullptr;
     Parameters parameters;
+    bool operator==(const Operation&) const = default;
   };
   struct Applied {
     int operation = 0;       ///< spelled out

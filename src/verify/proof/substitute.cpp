@@ -1,17 +1,17 @@
 #include "verify/proof/substitute.h"
 
-#include "graph/te/expr.h"
 #include "graph/te/simplify.h"
+#include "graph/te/symbols.h"
 
 namespace isomer::verify {
 namespace {
 
-te::Expr with_integers(const te::Expr& expr, const Bindings& bindings) {
-  return te::transform(expr, [&](const te::Expr& e) -> te::Expr {
-    const auto* symbol = te::as<te::Symbol>(e);
-    const auto found = symbol ? bindings.integers.find(symbol->name) : bindings.integers.end();
+/// What a name of integers stands for.
+auto integer_of(const Bindings& bindings) {
+  return [&](const std::string& name) {
+    const auto found = bindings.integers.find(name);
     return found == bindings.integers.end() ? te::Expr() : found->second.expr();
-  });
+  };
 }
 
 template <class Visit>
@@ -25,21 +25,15 @@ void for_each_application(const Term& term, const Visit& visit) {
 }  // namespace
 
 Parameter substitute(const Parameter& parameter, const Bindings& bindings) {
-  if (const auto* integer = std::get_if<Dim>(&parameter)) return substitute(*integer, bindings);
-  if (const auto* integers = std::get_if<std::vector<Dim>>(&parameter)) {
-    std::vector<Dim> result;
-    for (const Dim& each : *integers) result.push_back(substitute(each, bindings));
-    return result;
-  }
-  return parameter;
+  Parameter result = parameter;
+  for_each_dim(result, [&](Dim& integer) { integer = substitute(integer, bindings); });
+  return result;
 }
 
-Dim substitute(const Dim& integer, const Bindings& bindings) {
-  return integer.is_constant() ? integer : Dim(with_integers(integer.expr(), bindings));
-}
+Dim substitute(const Dim& integer, const Bindings& bindings) { return with_symbols(integer, integer_of(bindings)); }
 
 te::Expr substitute(const te::Expr& condition, const Bindings& bindings) {
-  return te::simplify_index(with_integers(condition, bindings));
+  return te::simplify_index(te::with_symbols(condition, integer_of(bindings)));
 }
 
 Term substitute(const Term& term, const Bindings& bindings) {
@@ -86,11 +80,7 @@ Bindings composed(const Bindings& inner, const Bindings& outer) {
 std::set<std::string> integer_names(const Term& term) {
   std::set<std::string> result;
   for_each_application(term, [&](const Term::Application& application) {
-    for (const auto& [name, parameter] : application.parameters) {
-      if (const auto* integer = std::get_if<Dim>(&parameter)) result.merge(names(*integer));
-      if (const auto* integers = std::get_if<std::vector<Dim>>(&parameter))
-        for (const Dim& each : *integers) result.merge(names(each));
-    }
+    for_each_dim(application.parameters, [&](const Dim& integer) { result.merge(names(integer)); });
   });
   return result;
 }

@@ -2,32 +2,26 @@
 
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <unordered_set>
 
-#include "graph/te/expr.h"
 #include "graph/te/print.h"
+#include "util/hash.h"
 
 namespace isomer::verify {
 namespace {
 
-size_t combined(size_t seed, size_t value) { return seed ^ (value + 0x9e3779b97f4a7c15 + (seed << 6) + (seed >> 2)); }
-size_t hash_of(const std::string& text) { return std::hash<std::string>()(text); }
-
 size_t hash_of(const Term::Form& form) {
-  return std::visit(te::Overloaded{[](const Term::Variable& v) { return combined(1, hash_of(v.name)); },
-                                   [](const Term::Number& n) { return combined(2, hash_of(n.value.text())); },
-                                   [](const Term::Application& a) {
-                                     size_t result = combined(combined(3, std::hash<const void*>()(a.op)),
-                                                              static_cast<size_t>(a.output));
-                                     for (const auto& [name, value] : a.parameters)
-                                       result = combined(combined(result, hash_of(name)), hash_of(text(value)));
-                                     result = combined(result, hash_of(a.rest));
-                                     for (const Term& argument : a.arguments)
-                                       result = combined(result, argument.hash());
-                                     return result;
-                                   }},
-                    form);
+  Hasher hasher;
+  hasher.add(form.index());
+  if (const auto* variable = std::get_if<Term::Variable>(&form)) hasher.add(variable->name);
+  if (const auto* number = std::get_if<Term::Number>(&form)) hasher.add(number->value.text());
+  if (const auto* application = std::get_if<Term::Application>(&form)) {
+    hasher.add(reinterpret_cast<uintptr_t>(application->op)).add(static_cast<uint64_t>(application->output));
+    for (const auto& [name, value] : application->parameters) hasher.add(name).add(text(value));
+    hasher.add(application->rest);
+    for (const Term& argument : application->arguments) hasher.add(argument.hash());
+  }
+  return hasher.finish().low;
 }
 
 std::string texts(const std::vector<Dim>& integers) {
@@ -48,12 +42,11 @@ std::string text_of(const Term::Application& application) {
   return result;
 }
 
-template <class Visit>
-void for_each_term(const Term& term, std::unordered_set<Term, TermHash>& seen, const Visit& visit) {
+void add_variables(const Term& term, std::unordered_set<Term, TermHash>& seen, std::vector<std::string>& names) {
   if (!seen.insert(term).second) return;
+  if (const auto* variable = term.as_variable()) names.push_back(variable->name);
   if (const auto* application = term.as_application())
-    for (const Term& argument : application->arguments) for_each_term(argument, seen, visit);
-  visit(term);
+    for (const Term& argument : application->arguments) add_variables(argument, seen, names);
 }
 
 }  // namespace
@@ -82,11 +75,6 @@ std::string text(const Parameter& parameter) {
                     parameter);
 }
 
-bool Law::operator==(const Law& other) const {
-  const auto same = [](const te::Expr& a, const te::Expr& b) { return !a || !b ? !a && !b : a == b; };
-  return left == other.left && right == other.right && same(condition, other.condition);
-}
-
 std::string Law::text() const {
   const std::string equation = fmt::format("{} = {}", left.text(), right.text());
   return condition ? fmt::format("{} if {}", equation, te::print(condition)) : equation;
@@ -95,21 +83,8 @@ std::string Law::text() const {
 std::vector<std::string> variables(const std::vector<Term>& terms) {
   std::vector<std::string> result;
   std::unordered_set<Term, TermHash> seen;
-  for (const Term& term : terms)
-    for_each_term(term, seen, [&](const Term& t) {
-      if (const auto* variable = t.as_variable()) result.push_back(variable->name);
-    });
+  for (const Term& term : terms) add_variables(term, seen, result);
   return result;
 }
-
-std::set<std::string> names(const te::Expr& expr) {
-  std::set<std::string> result;
-  te::for_each_node(expr, [&](const te::Expr& e) {
-    if (const auto* symbol = te::as<te::Symbol>(e)) result.insert(symbol->name);
-  });
-  return result;
-}
-
-std::set<std::string> names(const Dim& integer) { return names(integer.expr()); }
 
 }  // namespace isomer::verify

@@ -11,20 +11,30 @@
 
 #include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
 
+#include "graph/each_dim.h"
 #include "graph/op_def.h"
-#include "graph/te/dim.h"
 #include "util/result.h"
 
 namespace isomer::verify {
 
 using Parameter = std::variant<Dim, std::vector<Dim>, float, std::string>;
 using Parameters = std::map<std::string, Parameter, std::less<>>;
+/// Calls `look` with each integer in it.
+template <IsOf<Parameter> Some, class F>
+void for_each_dim(Some& parameter, F&& look) {
+  if (auto* one = std::get_if<Dim>(&parameter)) look(*one);
+  if (auto* several = std::get_if<std::vector<Dim>>(&parameter))
+    for (auto& each : *several) look(each);
+}
+template <IsOf<Parameters> Some, class F>
+void for_each_dim(Some& parameters, F&& look) {
+  for (auto& [name, value] : parameters) for_each_dim(value, look);
+}
 
 /// Immutable; copies share.
 class Term {
@@ -68,7 +78,7 @@ class Term {
 struct Law {
   Term left, right;
   te::Expr condition;  ///< over integers; empty: none
-  bool operator==(const Law& other) const;
+  bool operator==(const Law&) const = default;
   std::string text() const;
 };
 
@@ -87,10 +97,6 @@ std::string text(const Parameter& parameter);
 
 /// The variables of tensors, in the order in which they first stand.
 std::vector<std::string> variables(const std::vector<Term>& terms);
-
-/// The names that arithmetic is over: "group", "x.1".
-std::set<std::string> names(const te::Expr& expr);
-std::set<std::string> names(const Dim& integer);
 
 struct TermHash {
   size_t operator()(const Term& term) const { return term.hash(); }

@@ -1,18 +1,23 @@
 #include "verify/proof/term_graph.h"
 
 #include <algorithm>
-#include <optional>
 #include <unordered_map>
 
 #include "graph/infer.h"
-#include "graph/te/expr.h"
 #include "graph/te/program_text.h"
+#include "graph/te/symbols.h"
 
 namespace isomer::verify {
 namespace {
 
+/// A list, or one without dims.
+struct IntegerInput {
+  std::vector<Dim> elements;
+  Dims dims;
+};
+
 /// What stands for a formal input: an argument, integers, or nothing.
-using Source = std::variant<std::monostate, size_t, std::vector<Dim>, Dim>;
+using Source = std::variant<std::monostate, size_t, IntegerInput>;
 
 /// An application in its row's form.
 struct Placement {
@@ -20,11 +25,20 @@ struct Placement {
   std::vector<Source> inputs;
 };
 
+/// What names of sizes begin with that data decide.
+constexpr std::string_view kDecided = "output of a term: ";
+
 std::string label_of(const Term::Application& application) { return std::string(application.op->name); }
 
-Result<int64_t> constant(const Term::Application& application, const std::string& name, const Dim& integer) {
-  if (const auto value = integer.constant()) return *value;
-  return unsupported(label_of(application), "a number for '{}' expected, {} found", name, integer.text());
+Result<std::vector<int64_t>> numbers(const Term::Application& application, const std::string& name,
+                                     const std::vector<Dim>& integers) {
+  std::vector<int64_t> result;
+  for (const Dim& each : integers) {
+    if (!each.is_constant())
+      return unsupported(label_of(application), "a number for '{}' expected, {} found", name, each.text());
+    result.push_back(each.value());
+  }
+  return result;
 }
 
 Result<Attribute> attribute_of(const Term::Application& application, const AttributeDef& def, const std::string& name,
@@ -32,15 +46,11 @@ Result<Attribute> attribute_of(const Term::Application& application, const Attri
   const auto* integer = std::get_if<Dim>(&parameter);
   const auto* integers = std::get_if<std::vector<Dim>>(&parameter);
   if (def.kind == AttributeKind::kInt && integer) {
-    TRY(const int64_t value, constant(application, name, *integer));
-    return Attribute(value);
+    TRY(const std::vector<int64_t> values, numbers(application, name, {*integer}));
+    return Attribute(values.front());
   }
   if (def.kind == AttributeKind::kInts && integers) {
-    std::vector<int64_t> values;
-    for (const Dim& each : *integers) {
-      TRY(const int64_t value, constant(application, name, each));
-      values.push_back(value);
-    }
+    TRY(std::vector<int64_t> values, numbers(application, name, *integers));
     return Attribute(std::move(values));
   }
   if (const auto* number = std::get_if<float>(&parameter); number && def.kind == AttributeKind::kFloat)
@@ -61,9 +71,9 @@ Result<Placement> place(const Term::Application& application) {
     if (const auto found = application.parameters.find(formal.name); found != application.parameters.end()) {
       used.push_back(found->first);
       if (const auto* integer = std::get_if<Dim>(&found->second))
-        result.inputs.emplace_back(*integer);
+        result.inputs.emplace_back(IntegerInput{{*integer}, {}});
       else if (const auto* integers = std::get_if<std::vector<Dim>>(&found->second))
-        result.inputs.emplace_back(*integers);
+        result.inputs.emplace_back(IntegerInput{*integers, {static_cast<int64_t>(integers->size())}});
       else
         return invalid(label_of(application), "integers for '{}' expected, {} found", found->first,
                        text(found->second));
@@ -83,9 +93,8 @@ Result<Placement> place(const Term::Application& application) {
     return invalid(label_of(application), "at most {} arguments expected, {} found", next,
                    application.arguments.size());
   for (const auto& [name, parameter] : application.parameters) {
-    if (std::find(used.begin(), used.end(), name) != used.end()) continue;
-    const auto def =
-        std::find_if(op.attributes.begin(), op.attributes.end(), [&](const AttributeDef& a) { return a.name == name; });
+    if (std::ranges::find(used, name) != used.end()) continue;
+    const auto def = std::ranges::find_if(op.attributes, [&](const AttributeDef& a) { return a.name == name; });
     if (def == op.attributes.end())
       return invalid(label_of(application), "a parameter of its row expected, '{}' found", name);
     TRY(Attribute value, attribute_of(application, *def, name, parameter));
@@ -97,9 +106,8 @@ Result<Placement> place(const Term::Application& application) {
 /// Of the outputs that are always there, up to the one that is asked for.
 std::vector<std::string> output_names(const Term::Application& application) {
   const auto& formals = application.op->outputs;
-  auto count = static_cast<size_t>(std::count_if(formals.begin(), formals.end(), [](const isomer::Parameter& formal) {
-    return formal.arity != isomer::Parameter::Arity::kOptional;
-  }));
+  auto count = static_cast<size_t>(std::ranges::count_if(
+      formals, [](const isomer::Parameter& formal) { return formal.arity != isomer::Parameter::Arity::kOptional; }));
   const bool is_variadic = formals.back().arity == isomer::Parameter::Arity::kVariadic;
   if (const auto split = application.parameters.find("split"); is_variadic && split != application.parameters.end())
     if (const auto* sizes = std::get_if<std::vector<Dim>>(&split->second)) count = sizes->size();
@@ -123,62 +131,19 @@ Result<T> with_context(const Term::Application& application, std::span<const Val
     if (const auto* argument = std::get_if<size_t>(&source)) {
       input.type = arguments[*argument];
       if (input.type.is_tensor() && input.type.dtype == DataType::kUndefined) input.type.dtype = beside;
-    } else if (const auto* integer = std::get_if<Dim>(&source)) {
-      contents[k] = {*integer};
-      input.type = ValueType::tensor(DataType::kInt64, {});
-      input.content = &contents[k];
-    } else if (const auto* integers = std::get_if<std::vector<Dim>>(&source)) {
-      contents[k].assign(integers->begin(), integers->end());
-      input.type = ValueType::tensor(DataType::kInt64, {Dim(static_cast<int64_t>(integers->size()))});
+    } else if (const auto* integers = std::get_if<IntegerInput>(&source)) {
+      contents[k].assign(integers->elements.begin(), integers->elements.end());
+      input.type = ValueType::tensor(DataType::kInt64, Shape(integers->dims.begin(), integers->dims.end()));
       input.content = &contents[k];
     }
     inputs.push_back(std::move(input));
   }
-  const OpContext context(*application.op, placement.attributes, label_of(application), std::move(inputs),
-                          output_names(application));
+  std::vector<std::string> outputs = output_names(application);
+  for (std::string& name : outputs) name.insert(0, kDecided);
+  const OpContext context(*application.op, placement.attributes, label_of(application), std::move(inputs), outputs);
   TRY_VOID(check_schema(context, placement.attributes));
-  return ask(context);
+  return ask(context, placement);
 }
-
-}  // namespace
-
-std::optional<Parameter> parameter_of(const Attribute& attribute) {
-  if (const auto* integer = std::get_if<int64_t>(&attribute)) return Parameter(Dim(*integer));
-  if (const auto* number = std::get_if<float>(&attribute)) return Parameter(*number);
-  if (const auto* string = std::get_if<std::string>(&attribute)) return Parameter(*string);
-  if (const auto* integers = std::get_if<std::vector<int64_t>>(&attribute))
-    return Parameter(std::vector<Dim>(integers->begin(), integers->end()));
-  return std::nullopt;
-}
-
-Result<std::vector<ValueType>> infer_application(const Term::Application& application,
-                                                 std::span<const ValueType> arguments) {
-  return with_context<std::vector<ValueType>>(application, arguments,
-                                              [](const OpContext& context) { return infer_types(context); });
-}
-
-Result<ApplicationProgram> program_of(const Term::Application& application, std::span<const ValueType> arguments) {
-  TRY(const Placement placement, place(application));
-  ApplicationProgram result;
-  for (const Source& source : placement.inputs) {
-    const auto* argument = std::get_if<size_t>(&source);
-    result.arguments.push_back(argument ? std::optional(*argument) : std::nullopt);
-  }
-  TRY(result.program,
-      with_context<te::Program>(application, arguments, [&](const OpContext& context) -> Result<te::Program> {
-        if (!application.op->compute)
-          return unsupported(label_of(application), "a tensor expression expected, its row has none");
-        return application.op->compute(context);
-      }));
-  return result;
-}
-
-Result<std::string> program_text(const Term::Application& application, std::span<const ValueType> arguments) {
-  TRY(const ApplicationProgram made, program_of(application, arguments));
-  return te::print(made.program);
-}
-
-namespace {
 
 /// Terms that become values of a graph, each once.
 class GraphBuilder {
@@ -253,11 +218,12 @@ class GraphBuilder {
     for (const Source& source : placement.inputs) {
       if (const auto* argument = std::get_if<size_t>(&source)) {
         node.inputs.push_back(arguments[*argument]);
-      } else if (std::holds_alternative<std::monostate>(source)) {
-        node.inputs.emplace_back();
+      } else if (const auto* integers = std::get_if<IntegerInput>(&source)) {
+        TRY(const std::vector<int64_t> values, numbers(application, "an input", integers->elements));
+        node.inputs.push_back(graph_.add_constant(Tensor::from_ints(DataType::kInt64, integers->dims, values),
+                                                  graph_.fresh_name("integers")));
       } else {
-        TRY(const ValueId value, integers(application, source));
-        node.inputs.push_back(value);
+        node.inputs.emplace_back();
       }
     }
     for (const std::string& name : output_names(application)) {
@@ -272,18 +238,6 @@ class GraphBuilder {
     return outputs;
   }
 
-  Result<ValueId> integers(const Term::Application& application, const Source& source) {
-    std::vector<int64_t> values;
-    const auto* list = std::get_if<std::vector<Dim>>(&source);
-    for (const Dim& integer : list ? *list : std::vector<Dim>{std::get<Dim>(source)}) {
-      TRY(const int64_t value, constant(application, "an input", integer));
-      values.push_back(value);
-    }
-    Dims dims;
-    if (list) dims.push_back(static_cast<int64_t>(values.size()));
-    return graph_.add_constant(Tensor::from_ints(DataType::kInt64, dims, values), graph_.fresh_name("integers"));
-  }
-
   Graph graph_;
   std::map<std::string, ValueId, std::less<>> variables_;
   std::unordered_map<Term, ValueId, TermHash> values_;
@@ -291,6 +245,49 @@ class GraphBuilder {
 };
 
 }  // namespace
+
+std::optional<Parameter> parameter_of(const Attribute& attribute) {
+  if (const auto* integer = std::get_if<int64_t>(&attribute)) return Parameter(Dim(*integer));
+  if (const auto* number = std::get_if<float>(&attribute)) return Parameter(*number);
+  if (const auto* string = std::get_if<std::string>(&attribute)) return Parameter(*string);
+  if (const auto* integers = std::get_if<std::vector<int64_t>>(&attribute))
+    return Parameter(std::vector<Dim>(integers->begin(), integers->end()));
+  return std::nullopt;
+}
+
+Result<std::vector<ValueType>> infer_application(const Term::Application& application,
+                                                 std::span<const ValueType> arguments) {
+  TRY(std::vector<ValueType> types,
+      with_context<std::vector<ValueType>>(
+          application, arguments, [](const OpContext& context, const Placement&) { return infer_types(context); }));
+  // Such a size would have one name whatever the arguments are.
+  const auto is_decided = [](const std::string& name) { return name.starts_with(kDecided); };
+  bool any_decided = false;
+  for (const ValueType& type : types)
+    for_each_dim(type, [&](const Dim& dim) { any_decided |= te::any_symbol(dim.expr(), is_decided); });
+  if (any_decided) return unsupported(label_of(application), "sizes that do not hang on data expected");
+  return types;
+}
+
+Result<ApplicationProgram> program_of(const Term::Application& application, std::span<const ValueType> arguments) {
+  const auto ask = [&](const OpContext& context, const Placement& placement) -> Result<ApplicationProgram> {
+    if (!application.op->compute)
+      return unsupported(label_of(application), "a tensor expression expected, its row has none");
+    ApplicationProgram result;
+    TRY(result.program, application.op->compute(context));
+    for (const Source& source : placement.inputs) {
+      const auto* argument = std::get_if<size_t>(&source);
+      result.arguments.push_back(argument ? std::optional(*argument) : std::nullopt);
+    }
+    return result;
+  };
+  return with_context<ApplicationProgram>(application, arguments, ask);
+}
+
+Result<std::string> program_text(const Term::Application& application, std::span<const ValueType> arguments) {
+  TRY(const ApplicationProgram made, program_of(application, arguments));
+  return te::print(made.program);
+}
 
 Result<Graph> graph_of(const std::vector<Term>& outputs, const VariableTypes& variables) {
   return GraphBuilder(variables).run(outputs);

@@ -91,10 +91,8 @@ class TermParser {
 
   Result<Parameter> parameter(const OpDef* op, const std::string& name) {
     if (!op) return integers();
-    const auto attribute = std::find_if(op->attributes.begin(), op->attributes.end(),
-                                        [&](const AttributeDef& a) { return a.name == name; });
-    const bool is_input =
-        std::any_of(op->inputs.begin(), op->inputs.end(), [&](const isomer::Parameter& p) { return p.name == name; });
+    const auto attribute = std::ranges::find_if(op->attributes, [&](const AttributeDef& a) { return a.name == name; });
+    const bool is_input = std::ranges::any_of(op->inputs, [&](const isomer::Parameter& p) { return p.name == name; });
     if (attribute == op->attributes.end() && !is_input)
       return invalid("", "a parameter of {} expected, '{}' found", op->name, name);
     if (!is_input && attribute->kind == AttributeKind::kString) {

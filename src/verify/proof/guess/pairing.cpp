@@ -18,7 +18,7 @@ bool can_be_same(const Product& a, const Product& b) {
 
 /// A name that makes the difference zero, where it is the only one of the bounds there.
 bool solve(const te::Expr& difference, const std::vector<Bound>& bounds, const ElementMaker& make, Replacement& names) {
-  const te::Expr here = make.simplified(verify::with_names(difference, names));
+  const te::Expr here = make.simplified(te::with_names(difference, names));
   const Bound* only = nullptr;
   for (const Bound& bound : bounds) {
     if (names.contains(bound.name) || !mentions(here, {bound})) continue;
@@ -27,7 +27,7 @@ bool solve(const te::Expr& difference, const std::vector<Bound>& bounds, const E
   }
   const auto rise = only ? make.slope(here, only->name) : std::nullopt;
   if (!rise) return false;
-  const te::Expr rest = verify::with_names(here, {{only->name, te::index(0)}});
+  const te::Expr rest = te::with_names(here, {{only->name, te::index(0)}});
   names.emplace(only->name, make.simplified(te::floor_div(te::index(0) - rest, te::index(*rise))));
   return true;
 }
@@ -100,7 +100,7 @@ Replacement least_of(const std::vector<Bound>& bounds, const std::vector<te::Exp
       if (!order || order->op != te::BinaryOp::kLessEqual || !mentions(order->right, {bound})) continue;
       const te::Expr room = order->right - order->left;
       if (const auto rise = make.slope(room, bound.name); rise && *rise > 0) {
-        const te::Expr missing = te::index(0) - verify::with_names(room, {{bound.name, te::index(0)}});
+        const te::Expr missing = te::index(0) - te::with_names(room, {{bound.name, te::index(0)}});
         least = te::max(least, te::floor_div(missing + (*rise - 1), te::index(*rise)));
       }
     }

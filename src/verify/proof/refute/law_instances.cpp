@@ -4,6 +4,8 @@
 #include <array>
 #include <numeric>
 
+#include "graph/te/symbols.h"
+
 namespace isomer::verify {
 namespace {
 

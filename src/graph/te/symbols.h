@@ -1,0 +1,65 @@
+// Symbols in expressions: which there are, and what stands in their place.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+
+#include "graph/te/dim.h"
+#include "graph/te/expr.h"
+
+namespace isomer::te {
+
+/// Calls `look` with the name of each symbol, as often as it stands there.
+template <class F>
+void for_each_symbol(const Expr& expr, F&& look) {
+  for_each_node(expr, [&](const Expr& e) {
+    if (const Symbol* symbol = as<Symbol>(e)) look(symbol->name);
+  });
+}
+
+/// Whether the name of some symbol is what `is` looks for.
+template <class F>
+bool any_symbol(const Expr& expr, F&& is) {
+  return any_node(expr, [&](const Expr& e) {
+    const Symbol* symbol = as<Symbol>(e);
+    return symbol && is(symbol->name);
+  });
+}
+
+/// `replace` is asked for the name of each symbol and returns an empty Expr to keep it.
+template <class F>
+Expr with_symbols(const Expr& expr, F&& replace) {
+  return transform(expr, [&](const Expr& e) -> Expr {
+    const Symbol* symbol = as<Symbol>(e);
+    return symbol ? replace(symbol->name) : Expr();
+  });
+}
+
+/// What symbols are replaced by.
+using Replacement = std::map<std::string, Expr, std::less<>>;
+inline Expr with_names(const Expr& expr, const Replacement& names) {
+  return with_symbols(expr, [&](const std::string& name) {
+    const auto found = names.find(name);
+    return found == names.end() ? Expr() : found->second;
+  });
+}
+
+/// The names of its symbols: "group", "x.1".
+inline std::set<std::string> names(const Expr& expr) {
+  std::set<std::string> result;
+  for_each_symbol(expr, [&](const std::string& name) { result.insert(name); });
+  return result;
+}
+
+}  // namespace isomer::te
+
+namespace isomer {
+
+template <class F>
+Dim with_symbols(const Dim& dim, F&& replace) {
+  return dim.is_constant() ? dim : Dim(te::with_symbols(dim.expr(), replace));
+}
+inline std::set<std::string> names(const Dim& dim) { return te::names(dim.expr()); }
+
+}  // namespace isomer
