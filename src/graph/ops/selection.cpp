@@ -7,6 +7,7 @@
 #include "graph/ops/registry.h"
 #include "graph/ops/sorter.h"
 #include "graph/ops/writer.h"
+#include "util/append.h"
 
 namespace isomer::ops {
 namespace {

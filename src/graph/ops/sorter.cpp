@@ -1,5 +1,7 @@
 #include "graph/ops/sorter.h"
 
+#include "util/append.h"
+
 namespace isomer::ops {
 
 using te::Block;

@@ -5,6 +5,7 @@
 #include "graph/ops/operand.h"
 #include "graph/ops/registry.h"
 #include "graph/ops/sorter.h"
+#include "util/append.h"
 
 namespace isomer::ops {
 namespace {

@@ -41,8 +41,4 @@ te::Program Writer::finish(const OpContext& context, Block block, const std::vec
   return program;
 }
 
-void append(Block& block, Block more) {
-  for (te::Statement& statement : more) block.push_back(std::move(statement));
-}
-
 }  // namespace isomer::ops

@@ -47,6 +47,4 @@ class Writer {
   int loops_ = 0;
 };
 
-void append(te::Block& block, te::Block more);
-
 }  // namespace isomer::ops
