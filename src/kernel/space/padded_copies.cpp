@@ -37,9 +37,20 @@ Integers worth_padding(const View& view, const Block& reduction, const LoadAcces
 /// steps of vectors.
 constexpr int64_t kWorthTransposing = 12;
 
+/// Vectors of which lanes read each what is their own (channels of depthwise convolutions) find it where it lies: a
+/// copy is read from farther away, and borders are tiles of their own. It pays where windows are mostly border.
+constexpr int64_t kWorthPaddingLanes = 128;
+
+/// Whether results along some axis read the same.
+bool is_shared(const Block& reduction, const LoadAccess& access) {
+  for (size_t k = 0; k < reduction.axes.size(); ++k)
+    if (access.axes[k] == 0 && te::as_constant(reduction.axes[k].extent) != 1) return true;
+  return false;
+}
+
 bool is_worth_copy(const View& view, const Block& reduction, const LoadAccess& access) {
   const int64_t reuse = view.reuse(reduction, access);
-  return reuse >= kWorthPadding &&
+  return reuse >= (is_shared(reduction, access) ? kWorthPadding : kWorthPaddingLanes) &&
          (reduction_inside(access).empty() || reuse >= kWorthTransposing * view.lanes(reduction));
 }
 
