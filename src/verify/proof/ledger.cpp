@@ -486,7 +486,7 @@ class Ledger::Reader {
       if (!value.producer.valid() || !value.type.has_shape()) continue;
       for (size_t k = 0; k < value.type.shape->size(); ++k) {
         const std::string size = fmt::format("{}.{}", value.name, k);
-        if ((*value.type.shape)[k].text() == size && given_.contains(size))
+        if ((*value.type.shape)[k] == Dim::symbol(size) && given_.contains(size))
           return unsupported(value.name, "a value of another name expected, a size is called {}", size);
       }
     }
