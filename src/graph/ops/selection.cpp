@@ -132,7 +132,7 @@ Result<te::Program> top_k_compute(const OpContext& context) {
   Block block = {given.set(context.load(1, std::vector<Expr>(context.rank(1), te::index(0)))),
                  te::resize(values.local, extents), te::resize(indices.local, extents)};
   append(block, sorter.resize(k));
-  append(block, std::move(rows));
+  append(block, rows);
   return writer.finish(context, std::move(block), {values, indices}, std::move(program));
 }
 

@@ -79,7 +79,7 @@ Block Sorter::sift(const Expr& start, const Expr& size) {
   auto [round, left_first] = compare_(at(child), at(sibling));
   round.push_back(child_.set(child + te::cast(DataType::kInt64, left_first)));
   auto [compare_moved, moved_first] = compare_(moved, at(child));
-  append(round, std::move(compare_moved));
+  append(round, compare_moved);
   Block down = put(hole_.get(), at(child));
   append(down, {hole_.set(child), child_.set(child * 2 + 1)});
   round.push_back(te::if_then(moved_first, std::move(down), {child_.set(size)}));
