@@ -9,8 +9,7 @@
 
 namespace isomer::ops {
 
-/// a >= b in the total order of a type's values: NaN above all numbers and equal to itself, false below true.
-te::Expr is_at_least(const te::Expr& a, const te::Expr& b);
+/// a < b in the total order of a type's values: NaN above all numbers and equal to itself, false below true.
 te::Expr is_less(const te::Expr& a, const te::Expr& b);
 
 /// What is sorted: the position of an element and, where it is sorted by a value, that value.
@@ -45,6 +44,8 @@ class Sorter {
   te::Block sort(const te::Expr& size);
 
  private:
+  SortedElement moved() const;
+  te::Block set_moved(const SortedElement& element) const;
   /// Moves the element at `start` down until no child comes after it.
   te::Block sift(const te::Expr& start, const te::Expr& size);
 

@@ -168,11 +168,10 @@ std::optional<Element> ElementMaker::with_exponentials(const Element& element) {
     std::erase_if(rest.factors, [&](const FactorRef& factor) {
       const bool is_tanh = is_call(factor, "tanh"), is_sinh = is_call(factor, "sinh");
       if ((!is_tanh && !is_sinh && !is_call(factor, "cosh")) || mentions(factor, rest.bounds)) return false;
-      const Element one = exponential(factor->arguments[0]);
-      const Element other = exponential(scaled(factor->arguments[0], te::Rational(-1)));
-      const Element difference = sum(one, scaled(other, te::Rational(-1))), both = sum(one, other);
-      const Element value = is_tanh ? this->product(difference, reciprocal(both))
-                                    : scaled(is_sinh ? difference : both, te::Rational(1) / te::Rational(2));
+      const Element one = exponential(factor->arguments[0]), other = exponential(negated(factor->arguments[0]));
+      const Element apart = difference(one, other), both = sum(one, other);
+      const Element value = is_tanh ? this->product(apart, reciprocal(both))
+                                    : scaled(is_sinh ? apart : both, te::Rational(1) / te::Rational(2));
       factors = this->product(factors, value);
       return is_other = true;
     });

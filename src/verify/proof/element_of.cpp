@@ -18,6 +18,10 @@ bool is_monoid(const te::Monoid& monoid, const te::Monoid& known) {
   return monoid.identity == known.identity && monoid.combine == known.combine;
 }
 
+bool is_map(const te::MapReduce& stage) {
+  return stage.bodies.size() == 1 && stage.reduce.empty() && stage.combine.arity() == 0;
+}
+
 bool is_infinity(const te::Expr& expr) {
   const auto* literal = te::as<te::Literal>(expr);
   return literal && !literal->value.is_finite();
@@ -52,8 +56,7 @@ class ElementReader::Stages {
     const auto* map =
         value.stage < 0 ? nullptr
                         : std::get_if<te::MapReduce>(&read_.made.program.stages[static_cast<size_t>(value.stage)].body);
-    if (!map || map->bodies.size() != 1 || !map->reduce.empty() || map->combine.arity() != 0)
-      return not_read("integers that are no map");
+    if (!map || !is_map(*map)) return not_read("integers that are no map");
     const auto* cast = te::as<te::Cast>(map->bodies[0]);
     const te::Expr& moved =
         cast && keeps_values(cast->operand.dtype(), map->bodies[0].dtype()) ? cast->operand : map->bodies[0];
@@ -76,7 +79,7 @@ class ElementReader::Stages {
       iterators.push_back(te::symbol(bounds.back().name));
     }
     const te::Expr body = with_axes(stage->bodies[0], index, iterators);
-    if (stage->reduce.empty() && stage->combine.arity() == 0) return read(body);
+    if (is_map(*stage)) return read(body);
     const DataType dtype = body.dtype();
     if (is_monoid(stage->combine, te::sum(dtype)) && may_compute(dtype)) {
       TRY(const Element summand, read(body));
@@ -106,8 +109,7 @@ class ElementReader::Stages {
 
   /// From nothing, each step adds an element that it does not find in the state.
   Result<Element> running_sum(const te::Scan& scan, const std::vector<te::Expr>& index) {
-    const bool is_single = scan.states.size() == 1 && scan.steps.size() == 1 && scan.steps[0].bodies.size() == 1 &&
-                           scan.steps[0].reduce.empty() && scan.steps[0].combine.arity() == 0;
+    const bool is_single = scan.states.size() == 1 && scan.steps.size() == 1 && is_map(scan.steps[0]);
     const auto* add = is_single ? te::as<te::Binary>(scan.steps[0].bodies[0]) : nullptr;
     const auto rank = static_cast<int>(index.size()) - 1;
     if (!add || add->op != te::BinaryOp::kAdd || !may_compute(add->left.dtype()) ||
