@@ -8,9 +8,9 @@
 
 #include "graph/onnx/import.h"
 #include "search/race.h"
-#include "substitutions/apply.h"
-#include "substitutions/derivation.h"
-#include "substitutions/shipped.h"
+#include "substitutions/derivation/derivation.h"
+#include "substitutions/library/shipped.h"
+#include "substitutions/rewrite/apply.h"
 #include "verify/check/inputs.h"
 
 namespace isomer {

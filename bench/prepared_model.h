@@ -7,7 +7,7 @@
 #include "graph/bind.h"
 #include "graph/onnx/import.h"
 #include "search/prepare.h"
-#include "substitutions/derivation.h"
+#include "substitutions/derivation/derivation.h"
 
 namespace isomer {
 

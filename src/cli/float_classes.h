@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "verify/check_axioms.h"
-#include "verify/check_float_class.h"
+#include "verify/laws/check_axioms.h"
+#include "verify/laws/check_float_class.h"
 
 namespace isomer::cli {
 

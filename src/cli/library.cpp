@@ -7,8 +7,8 @@
 #include "cli/commands.h"
 #include "cli/float_classes.h"
 #include "util/clock.h"
-#include "verify/check_axioms.h"
-#include "verify/prove_axioms.h"
+#include "verify/laws/check_axioms.h"
+#include "verify/laws/prove_axioms.h"
 
 namespace isomer::cli {
 namespace {

@@ -8,7 +8,7 @@
 #include "cli/commands.h"
 #include "driver/add_rules.h"
 #include "driver/standings.h"
-#include "substitutions/rules_file.h"
+#include "substitutions/library/rules_file.h"
 #include "util/file.h"
 
 namespace isomer::cli {

@@ -7,9 +7,9 @@
 
 #include "cli/commands.h"
 #include "cli/load_model.h"
-#include "substitutions/apply.h"
-#include "substitutions/derivation.h"
-#include "substitutions/rules_file.h"
+#include "substitutions/derivation/derivation.h"
+#include "substitutions/library/rules_file.h"
+#include "substitutions/rewrite/apply.h"
 #include "util/clock.h"
 
 namespace isomer::cli {

@@ -11,14 +11,14 @@
 #include "driver/rules_of_files.h"
 #include "graph/dot.h"
 #include "search/refute_floats.h"
-#include "substitutions/library.h"
+#include "substitutions/library/library.h"
+#include "substitutions/library/refute.h"
 #include "substitutions/mutate/by_elements.h"
 #include "substitutions/mutate/mutants.h"
-#include "substitutions/refute.h"
 #include "util/clock.h"
 #include "util/parallel.h"
 #include "util/stop.h"
-#include "verify/prove.h"
+#include "verify/prover/prove.h"
 
 namespace isomer::cli {
 namespace {

@@ -9,9 +9,9 @@
 #include "driver/rules_of_files.h"
 #include "driver/told.h"
 #include "isomer/rule.h"
-#include "substitutions/library.h"
+#include "substitutions/library/library.h"
 #include "util/hash.h"
-#include "verify/prove.h"
+#include "verify/prover/prove.h"
 
 namespace isomer {
 namespace {

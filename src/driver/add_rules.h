@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "substitutions/equations.h"
+#include "substitutions/library/equations.h"
 #include "util/result.h"
 
 namespace isomer {

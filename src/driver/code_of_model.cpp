@@ -7,7 +7,7 @@
 #include "driver/program_tuner.h"
 #include "graph/bind.h"
 #include "search/targets.h"
-#include "substitutions/derivation.h"
+#include "substitutions/derivation/derivation.h"
 #include "util/clock.h"
 #include "util/file.h"
 #include "util/stop.h"

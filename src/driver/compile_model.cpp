@@ -16,7 +16,7 @@
 #include "search/prepare.h"
 #include "search/targets.h"
 #include "search/tuning.h"
-#include "substitutions/derivation.h"
+#include "substitutions/derivation/derivation.h"
 #include "util/threads.h"
 #include "util/version.h"
 

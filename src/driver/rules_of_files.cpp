@@ -2,7 +2,7 @@
 
 #include <iterator>
 
-#include "substitutions/shipped.h"
+#include "substitutions/library/shipped.h"
 
 namespace isomer {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "substitutions/rules_file.h"
+#include "substitutions/library/rules_file.h"
 #include "util/result.h"
 
 namespace isomer {

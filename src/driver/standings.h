@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "substitutions/standing.h"
+#include "substitutions/library/equation_standing.h"
 
 namespace isomer {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "substitutions/part.h"
+#include "substitutions/rewrite/subprogram.h"
 
 namespace isomer {
 
@@ -32,8 +32,8 @@ void add_neighbours(const Program& program, const Program::Uses& uses, int id, s
 
 Result<Cost> Deltas::window(const Program& program, std::span<const int> applications, Effort effort) {
   if (applications.empty()) return Cost();
-  const substitutions::Part part = substitutions::part_of(program, applications, program.uses());
-  const Hash128 key = substitutions::part_key(part.program);
+  const substitutions::Subprogram part = substitutions::subprogram_of(program, applications, program.uses());
+  const Hash128 key = substitutions::subprogram_key(part.program);
   const auto found = known_.find(key);
   const bool is_enough =
       found != known_.end() && (!found->second.ok() || found->second->is_measured || effort == Effort::kLookUp);
@@ -86,7 +86,7 @@ Result<Cost> Deltas::whole(const Program& program, Effort effort) { return windo
 
 Result<std::pair<Cost, Cost>> Deltas::compare(const Program& program, const Program& other) {
   const auto graph = [](const Program& of) {
-    return substitutions::graph_of(substitutions::part_of(of, all_of(of), of.uses()).program);
+    return substitutions::graph_of(substitutions::subprogram_of(of, all_of(of), of.uses()).program);
   };
   TRY(const Graph first, graph(program));
   TRY(const Graph second, graph(other));

@@ -6,7 +6,7 @@
 
 #include "search/estimate.h"
 #include "search/graph_cost.h"
-#include "substitutions/apply.h"
+#include "substitutions/rewrite/apply.h"
 
 namespace isomer {
 

@@ -8,7 +8,7 @@
 #include "graph/passes/fold_constants.h"
 #include "search/graph_cost.h"
 #include "search/work.h"
-#include "substitutions/part.h"
+#include "substitutions/rewrite/subprogram.h"
 #include "util/check.h"
 
 namespace isomer {
@@ -95,8 +95,8 @@ Estimates::Estimate Estimates::look(const Program& program, int application) {
   for (const int argument : program.arguments(application)) key.push_back(program.value(argument).type);
   const auto [known, is_new] = known_.try_emplace(std::move(key), Estimate{kUnknown, true, false});
   if (!is_new) return known->second;
-  const auto graph =
-      substitutions::graph_of(substitutions::part_of(program, std::span(&application, 1), program.uses()).program);
+  const auto graph = substitutions::graph_of(
+      substitutions::subprogram_of(program, std::span(&application, 1), program.uses()).program);
   if (graph.ok() && graph->node_count() == 1) {
     const OfNode found = estimate(*graph, graph->nodes().front());
     known->second = {found.microseconds, found.reduces, isomer::can_be_folded(*graph, graph->nodes().front()),

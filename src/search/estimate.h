@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "search/work.h"
-#include "substitutions/program.h"
+#include "substitutions/rewrite/program.h"
 
 namespace isomer {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "search/estimate.h"
-#include "substitutions/saturated_program.h"
+#include "substitutions/rewrite/saturated_program.h"
 
 namespace isomer {
 

@@ -5,7 +5,7 @@
 #include <map>
 
 #include "graph/algorithms.h"
-#include "substitutions/part.h"
+#include "substitutions/rewrite/subprogram.h"
 
 namespace isomer {
 

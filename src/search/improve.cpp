@@ -11,8 +11,8 @@
 #include "search/saturation.h"
 #include "search/transfer.h"
 #include "search/work.h"
-#include "substitutions/derivation.h"
-#include "substitutions/part.h"
+#include "substitutions/derivation/derivation.h"
+#include "substitutions/rewrite/subprogram.h"
 #include "util/random.h"
 #include "util/stable_sort.h"
 #include "util/stop.h"
@@ -22,8 +22,8 @@ namespace isomer {
 namespace {
 
 using substitutions::Match;
-using substitutions::Part;
 using substitutions::Program;
+using substitutions::Subprogram;
 using substitutions::Substitutions;
 
 /// A search of a region is given at least.
@@ -109,7 +109,7 @@ class Improver {
     std::map<Hash128, size_t> known;
     std::vector<Kind> kinds;
     for (std::vector<int>& region : regions) {
-      const Hash128 key = part_key(part_of(result_.program, region, uses).program);
+      const Hash128 key = subprogram_key(subprogram_of(result_.program, region, uses).program);
       const auto [number, is_new] = known.try_emplace(key, kinds.size());
       if (is_new) kinds.push_back({key, {}, 0});
       Kind& kind = kinds[number->second];
@@ -183,8 +183,8 @@ class Improver {
   Ended search(const Kind& kind, bool is_first_time, double share) {
     // An earlier gain may have taken what stood here.
     if (!is_whole(result_.program, kind.places.front())) return Ended::kDone;
-    const Part part = part_of(result_.program, kind.places.front(), result_.program.uses());
-    if (part_key(part.program) != kind.key) return Ended::kDone;
+    const Subprogram part = subprogram_of(result_.program, kind.places.front(), result_.program.uses());
+    if (subprogram_key(part.program) != kind.key) return Ended::kDone;
     const auto [known, is_new] = searched_.try_emplace(kind.key, Ended::kByTime);
     if (known->second == Ended::kDone) return Ended::kDone;
     SearchLimits limits = options_.limits;
@@ -210,7 +210,7 @@ class Improver {
   }
 
   /// Values of the whole.
-  static std::vector<int> outputs_of(const Part& part) {
+  static std::vector<int> outputs_of(const Subprogram& part) {
     std::vector<int> result;
     for (const int value : part.program.outputs()) result.push_back(part.values[static_cast<size_t>(value)]);
     return result;
@@ -237,7 +237,7 @@ class Improver {
 
   /// What a search finds first is what measurements were too short or too long by; once that is measured again it sees
   /// what there is.
-  Ended search(const Kind& kind, const Part& part, const SearchLimits& limits, bool is_new, bool is_first_time) {
+  Ended search(const Kind& kind, const Subprogram& part, const SearchLimits& limits, bool is_new, bool is_first_time) {
     for (int time = 0; time < options_.searches; ++time) {
       Expander expander(
           rules_, deltas_, limits, [&](int substitution) { return is_allowed(substitution); },
@@ -294,7 +294,7 @@ class Improver {
     return substitution.rule->name + (substitution.is_forward ? " ->" : " <-");
   }
 
-  void keep_singles(const Kind& kind, const Part& part, const std::vector<Single>& singles) {
+  void keep_singles(const Kind& kind, const Subprogram& part, const std::vector<Single>& singles) {
     const int places = static_cast<int>(kind.places.size());
     for (const Single& single : singles) {
       std::vector<int> roots = single.match.roots;
@@ -356,8 +356,8 @@ class Improver {
           static_cast<int64_t>(taken + made.matches.size() + steps.size()) * made.program.application_count();
       if (work > options_.most_work) break;
       if (!is_whole(made.program, place)) continue;
-      Part part = part_of(made.program, place, made.program.uses());
-      if (part_key(part.program) != kind.key) continue;
+      Subprogram part = subprogram_of(made.program, place, made.program.uses());
+      if (subprogram_key(part.program) != kind.key) continue;
       Transfer transfer(made.program, std::move(part), rules_);
       if (!std::all_of(steps.begin(), steps.end(), [&](const Match& match) { return transfer.take(match); })) continue;
       made.matches.insert(made.matches.end(), transfer.matches().begin(), transfer.matches().end());
@@ -445,7 +445,7 @@ Chosen steps_of(const Improved& improved, const std::vector<size_t>& gains, cons
     }
   const auto begin_of = [&](size_t alternative) { return improved.alternatives[alternative].begin; };
   stable_sort(alternatives, [&](size_t a, size_t b) { return begin_of(a) < begin_of(b); });
-  Transfer transfer(before, substitutions::all_of(before), rules);
+  Transfer transfer(before, substitutions::as_subprogram(before), rules);
   Chosen result;
   const auto keep = [&](const ImprovedStep& step, const Match& taken) {
     result.steps.push_back(step_of(taken, rules));

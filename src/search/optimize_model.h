@@ -6,8 +6,8 @@
 
 #include "search/backend.h"
 #include "search/improve.h"
-#include "substitutions/blame.h"
-#include "substitutions/derivation.h"
+#include "substitutions/derivation/blame.h"
+#include "substitutions/derivation/derivation.h"
 #include "util/clock.h"
 #include "util/memory_limit.h"
 

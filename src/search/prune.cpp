@@ -12,7 +12,7 @@ namespace {
 
 /// Without step `left_out`, and those that can't be done without it; -1: all.
 Transfer replayed(const Program& before, const std::vector<Match>& steps, Substitutions& rules, int left_out) {
-  Transfer transfer(before, substitutions::all_of(before), rules);
+  Transfer transfer(before, substitutions::as_subprogram(before), rules);
   for (int k = 0; k < static_cast<int>(steps.size()); ++k) {
     const Match& match = steps[static_cast<size_t>(k)];
     if (k == left_out || !transfer.take(match)) transfer.pass_over(match);

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "search/delta.h"
-#include "substitutions/apply.h"
+#include "substitutions/rewrite/apply.h"
 
 namespace isomer {
 

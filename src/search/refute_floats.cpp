@@ -5,7 +5,7 @@
 #include "graph/interpret.h"
 #include "runtime/session.h"
 #include "search/run_artifact.h"
-#include "substitutions/draw_instances.h"
+#include "substitutions/library/draw_instances.h"
 #include "verify/check/equivalence.h"
 #include "verify/proof/term_graph.h"
 

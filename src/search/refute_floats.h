@@ -1,7 +1,7 @@
 // Rules tried on floats: both sides compiled as they stand, run on seeded inputs, and compared with what the
 // interpreter gives in double precision, within the bounds that models are compared with (verify/check/equivalence.h).
-// Exact arithmetic (substitutions/refute.h) asks whether a rule is true; this, whether its two programs give that on
-// this machine too. Test: tests/search/refute_floats_test.cpp
+// Exact arithmetic (substitutions/library/refute.h) asks whether a rule is true; this, whether its two programs give
+// that on this machine too. Test: tests/search/refute_floats_test.cpp
 #pragma once
 
 #include "search/compile.h"

@@ -5,7 +5,7 @@
 #include <set>
 #include <vector>
 
-#include "substitutions/program.h"
+#include "substitutions/rewrite/program.h"
 
 namespace isomer {
 

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "search/extraction.h"
-#include "substitutions/saturated_program.h"
+#include "substitutions/rewrite/saturated_program.h"
 #include "util/clock.h"
 #include "util/stable_sort.h"
 

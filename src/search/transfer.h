@@ -5,8 +5,8 @@
 #include <map>
 #include <vector>
 
-#include "substitutions/apply.h"
-#include "substitutions/part.h"
+#include "substitutions/rewrite/apply.h"
+#include "substitutions/rewrite/subprogram.h"
 
 namespace isomer {
 
@@ -14,7 +14,7 @@ namespace isomer {
 class Transfer {
  public:
   /// The rules outlive it.
-  Transfer(substitutions::Program whole, substitutions::Part part, substitutions::Substitutions& rules)
+  Transfer(substitutions::Program whole, substitutions::Subprogram part, substitutions::Substitutions& rules)
       : whole_(std::move(whole)), part_(std::move(part.program)), values_(std::move(part.values)), rules_(rules) {}
 
   /// Done in the part, not in the whole: what reads its outputs there reads here what they replaced.

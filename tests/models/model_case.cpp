@@ -10,7 +10,7 @@
 #include "graph/interpret.h"
 #include "graph/onnx/export.h"
 #include "graph/onnx/import.h"
-#include "substitutions/derivation.h"
+#include "substitutions/derivation/derivation.h"
 #include "support/files.h"
 #include "support/process.h"
 #include "tools/fill_rule.h"

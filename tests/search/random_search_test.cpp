@@ -8,10 +8,10 @@
 #include "graph/onnx/import.h"
 #include "graph/text.h"
 #include "search/searching.h"
+#include "substitutions/derivation/proof_recorder.h"
 #include "substitutions/derivations.h"
-#include "substitutions/print_proof.h"
+#include "substitutions/library/print_proof.h"
 #include "substitutions/proof/verify_files.h"
-#include "substitutions/proof_recorder.h"
 #include "support/files.h"
 #include "support/long_run.h"
 

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "substitutions/shipped.h"
+#include "substitutions/library/shipped.h"
 #include "support/long_run.h"
 
 namespace isomer::substitutions::test {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "substitutions/part.h"
+#include "substitutions/rewrite/subprogram.h"
 #include "substitutions/rewriting.h"
 
 namespace isomer {
@@ -34,7 +34,7 @@ TEST_F(RegionsTest, CutWhereOneValueIsAliveAndEqualBlocksHaveEqualKeys) {
   std::set<Hash128> keys;
   for (const std::vector<int>& region : regions.applications) {
     EXPECT_EQ(region.size(), 6u);
-    keys.insert(part_key(part_of(program, region, program.uses()).program));
+    keys.insert(subprogram_key(subprogram_of(program, region, program.uses()).program));
   }
   EXPECT_EQ(keys.size(), 1u);
 }
@@ -60,7 +60,7 @@ TEST_F(RegionsTest, HoldEachApplicationOnceAndSeamsLieInsideTheNextTime) {
 TEST_F(RegionsTest, APartComputesWhatItsPlaceComputes) {
   const Program program = substitutions::test::program(blocks(3), theory_);
   const Regions regions = regions_of(program, {}, {.least = 4, .most = 12});
-  const Part part = part_of(program, regions.applications[1], program.uses());
+  const Subprogram part = subprogram_of(program, regions.applications[1], program.uses());
   EXPECT_EQ(substitutions::test::operators(part.program),
             (std::vector<std::string>{"Add", "MatMul", "MatMul", "Relu", "Sigmoid", "Tanh"}));
   const Graph graph = substitutions::test::written(part.program);
@@ -75,7 +75,7 @@ TEST_F(RegionsTest, KeysTellTypesNumbersAndConstantsApart) {
     const Program program = substitutions::test::program(substitutions::test::graph(body), theory_);
     std::vector<int> all;
     for (int id = 0; id < program.application_count(); ++id) all.push_back(id);
-    return part_key(part_of(program, all, program.uses()).program);
+    return subprogram_key(subprogram_of(program, all, program.uses()).program);
   };
   std::set<Hash128> keys = {
       key("graph main(x: float32[4], y: float32[4]) -> (z: float32[4]) {\n z: float32[4] = Add(x, y)\n}")};

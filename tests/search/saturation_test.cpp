@@ -6,8 +6,8 @@
 
 #include "search/extraction.h"
 #include "search/searching.h"
+#include "substitutions/rewrite/saturated_program.h"
 #include "substitutions/rewriting.h"
-#include "substitutions/saturated_program.h"
 #include "verify/check/equivalence.h"
 
 namespace isomer {

@@ -1,4 +1,4 @@
-#include "substitutions/blame.h"
+#include "substitutions/derivation/blame.h"
 
 #include <gtest/gtest.h>
 

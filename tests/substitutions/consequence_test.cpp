@@ -1,16 +1,16 @@
 // What follows from a library's rules: instances, compositions, from as few rules as there are; nothing that is wrong.
-#include "substitutions/consequence.h"
+#include "substitutions/library/consequence.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "substitutions/library.h"
-#include "substitutions/shipped.h"
-#include "substitutions/standing.h"
+#include "substitutions/library/equation_standing.h"
+#include "substitutions/library/library.h"
+#include "substitutions/library/shipped.h"
 #include "support/files.h"
 #include "support/long_run.h"
-#include "verify/prove.h"
+#include "verify/prover/prove.h"
 
 namespace isomer::substitutions {
 namespace {

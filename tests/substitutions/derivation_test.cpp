@@ -1,5 +1,5 @@
 // Derivations: what matching did is accepted and done again to the same graph; what was changed in any way is not.
-#include "substitutions/derivation.h"
+#include "substitutions/derivation/derivation.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

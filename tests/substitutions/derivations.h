@@ -4,9 +4,9 @@
 #include "graph/hash.h"
 #include "graph/passes/pipeline.h"
 #include "properties/same_function.h"
-#include "substitutions/derivation.h"
+#include "substitutions/derivation/derivation.h"
+#include "substitutions/library/shipped.h"
 #include "substitutions/rewriting.h"
-#include "substitutions/shipped.h"
 
 namespace isomer::substitutions::test {
 

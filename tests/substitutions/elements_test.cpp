@@ -2,8 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "substitutions/library/rules_file.h"
 #include "substitutions/mutate/by_elements.h"
-#include "substitutions/rules_file.h"
 #include "verify/claim_support.h"
 #include "verify/proof/refute/check_instance.h"
 

@@ -1,4 +1,4 @@
-#include "substitutions/enumerate.h"
+#include "substitutions/discover/enumerate.h"
 
 #include <gtest/gtest.h>
 
@@ -7,13 +7,13 @@
 
 #include "graph/interpret.h"
 #include "graph/te/array.h"
-#include "substitutions/classes.h"
+#include "substitutions/discover/classes.h"
 #include "support/files.h"
 #include "support/long_run.h"
 #include "util/random.h"
-#include "verify/operator_count.h"
 #include "verify/proof/refute/evaluate_exact.h"
 #include "verify/proof/substitute.h"
+#include "verify/prover/operator_count.h"
 
 namespace isomer::substitutions {
 namespace {

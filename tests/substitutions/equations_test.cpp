@@ -1,16 +1,16 @@
 // What people state: TASO's substitutions are proved, its wrong ones refuted by the counterexamples on file, the
 // classics proved.
-#include "substitutions/equations.h"
+#include "substitutions/library/equations.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "substitutions/library.h"
+#include "substitutions/library/library.h"
 #include "support/files.h"
 #include "support/long_run.h"
-#include "verify/prove.h"
-#include "verify/prove_elements.h"
+#include "verify/prover/prove.h"
+#include "verify/prover/prove_elements.h"
 
 namespace isomer::substitutions {
 namespace {

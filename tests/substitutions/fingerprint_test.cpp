@@ -1,4 +1,4 @@
-#include "substitutions/fingerprint.h"
+#include "substitutions/discover/fingerprint.h"
 
 #include <gtest/gtest.h>
 

@@ -5,12 +5,12 @@
 
 #include <set>
 
-#include "substitutions/draw_instances.h"
 #include "substitutions/generated.h"
-#include "verify/bind.h"
+#include "substitutions/library/draw_instances.h"
 #include "verify/claim_support.h"
 #include "verify/proof/refute/check_instance.h"
-#include "verify/prove.h"
+#include "verify/prover/bind.h"
+#include "verify/prover/prove.h"
 
 namespace isomer::substitutions {
 namespace {

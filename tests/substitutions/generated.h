@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "substitutions/library.h"
-#include "verify/prove.h"
+#include "substitutions/library/library.h"
+#include "verify/prover/prove.h"
 
 namespace isomer::substitutions::test {
 

@@ -1,6 +1,6 @@
 // The library of two operators: every rule has a proof that replays and is found again, no numbers refute it, and
 // neither threads nor the day change a byte.
-#include "substitutions/library.h"
+#include "substitutions/library/library.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,10 +8,10 @@
 #include <set>
 
 #include "substitutions/generated.h"
-#include "substitutions/refute.h"
+#include "substitutions/library/refute.h"
 #include "support/long_run.h"
 #include "verify/claim_support.h"
-#include "verify/prove.h"
+#include "verify/prover/prove.h"
 
 namespace isomer::substitutions::test {
 namespace {

@@ -1,5 +1,5 @@
 // Matching and rewriting: every trap that makes a rewrite wrong on its own graph, and then chance.
-#include "substitutions/match.h"
+#include "substitutions/rewrite/match.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -11,9 +11,9 @@
 #include "graph/infer.h"
 #include "properties/same_function.h"
 #include "substitutions/generated.h"
+#include "substitutions/library/rules_file.h"
 #include "substitutions/mutate/by_elements.h"
 #include "substitutions/rewriting.h"
-#include "substitutions/rules_file.h"
 #include "support/long_run.h"
 
 namespace isomer::substitutions::test {

@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "properties/same_function.h"
+#include "substitutions/library/shipped.h"
 #include "substitutions/rewriting.h"
-#include "substitutions/shipped.h"
 
 namespace isomer::substitutions::test {
 namespace {

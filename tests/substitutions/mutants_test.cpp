@@ -7,12 +7,12 @@
 #include <mutex>
 
 #include "graph/text.h"
+#include "substitutions/library/refute.h"
+#include "substitutions/library/rules_file.h"
+#include "substitutions/library/shipped.h"
 #include "substitutions/mutate/boxes.h"
 #include "substitutions/mutate/by_elements.h"
 #include "substitutions/mutate/cover.h"
-#include "substitutions/refute.h"
-#include "substitutions/rules_file.h"
-#include "substitutions/shipped.h"
 #include "support/long_run.h"
 
 namespace isomer::substitutions::test {

@@ -7,7 +7,7 @@
 #include "substitutions/generated.h"
 #include "support/long_run.h"
 #include "verify/proof/refute/check_instance.h"
-#include "verify/prove.h"
+#include "verify/prover/prove.h"
 
 namespace isomer::substitutions::test {
 namespace {

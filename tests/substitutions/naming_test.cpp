@@ -1,4 +1,4 @@
-#include "substitutions/naming.h"
+#include "substitutions/discover/naming.h"
 
 #include <gtest/gtest.h>
 

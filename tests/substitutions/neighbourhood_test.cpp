@@ -1,5 +1,5 @@
 // Surroundings are equal where a model repeats itself, as far as one looks, and tell all that a search may read.
-#include "substitutions/neighbourhood.h"
+#include "substitutions/rewrite/neighbourhood.h"
 
 #include <gtest/gtest.h>
 

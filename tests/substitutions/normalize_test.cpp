@@ -1,6 +1,6 @@
 // Normalization: the rules are proved and oriented, each run of steps makes the measure smaller, anyone can do the
 // steps again, and what comes out computes what went in. Cases: normalize/*.txt
-#include "substitutions/normalize.h"
+#include "substitutions/derivation/normalize.h"
 
 #include <gtest/gtest.h>
 
@@ -10,11 +10,11 @@
 #include "graph/text.h"
 #include "passes/case_file.h"
 #include "passes/same_results.h"
-#include "substitutions/constant_precision.h"
-#include "substitutions/constant_values.h"
-#include "substitutions/equations.h"
-#include "substitutions/library.h"
-#include "substitutions/shipped.h"
+#include "substitutions/derivation/constant_precision.h"
+#include "substitutions/library/equations.h"
+#include "substitutions/library/library.h"
+#include "substitutions/library/shipped.h"
+#include "substitutions/rewrite/constant_values.h"
 #include "support/files.h"
 #include "support/long_run.h"
 

@@ -1,5 +1,5 @@
 // Programs: what comes in goes out again, whatever terms can't write; the hash is of what is computed.
-#include "substitutions/program.h"
+#include "substitutions/rewrite/program.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -11,13 +11,13 @@
 #include "graph/text.h"
 #include "passes/all_passes.h"
 #include "passes/case_file.h"
-#include "substitutions/print_proof.h"
+#include "substitutions/derivation/proof_recorder.h"
+#include "substitutions/library/print_proof.h"
+#include "substitutions/library/rules_file.h"
+#include "substitutions/library/shipped.h"
 #include "substitutions/proof/proof_steps.h"
 #include "substitutions/proof/verify_files.h"
-#include "substitutions/proof_recorder.h"
-#include "substitutions/rules_file.h"
-#include "substitutions/shipped.h"
-#include "substitutions/theory.h"
+#include "substitutions/rewrite/theory.h"
 #include "support/files.h"
 
 namespace isomer::substitutions::test {

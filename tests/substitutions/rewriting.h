@@ -9,7 +9,7 @@
 
 #include "graph/edit.h"
 #include "graph/text.h"
-#include "substitutions/apply.h"
+#include "substitutions/rewrite/apply.h"
 #include "util/random.h"
 
 namespace isomer::substitutions::test {

@@ -1,6 +1,6 @@
 // Rules and proofs as text: what is printed parses back to the same, and what is broken gets one sentence with its
 // line.
-#include "substitutions/rules_file.h"
+#include "substitutions/library/rules_file.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include "substitutions/generated.h"
 #include "support/files.h"
 #include "verify/claim_support.h"
-#include "verify/prove.h"
+#include "verify/prover/prove.h"
 
 namespace isomer::substitutions::test {
 namespace {

@@ -6,10 +6,10 @@
 #include <sstream>
 
 #include "substitutions/generated.h"
+#include "substitutions/library/shipped.h"
 #include "substitutions/mutate/mutants.h"
-#include "substitutions/shipped.h"
 #include "support/long_run.h"
-#include "verify/prove.h"
+#include "verify/prover/prove.h"
 
 namespace isomer::substitutions::test {
 namespace {

@@ -9,9 +9,9 @@
 
 #include "graph/onnx/export.h"
 #include "graph/onnx/import.h"
+#include "substitutions/derivation/proof_recorder.h"
 #include "substitutions/derivations.h"
-#include "substitutions/print_proof.h"
-#include "substitutions/proof_recorder.h"
+#include "substitutions/library/print_proof.h"
 #include "support/collision.h"
 #include "support/files.h"
 #include "support/long_run.h"

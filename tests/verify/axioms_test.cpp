@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "support/long_run.h"
-#include "verify/check_axioms.h"
 #include "verify/claim_support.h"
+#include "verify/laws/check_axioms.h"
 #include "verify/proof/axioms.h"
 
 namespace isomer::verify::test {

@@ -4,8 +4,8 @@
 
 #include "util/random.h"
 #include "verify/claim_support.h"
-#include "verify/prove.h"
-#include "verify/saturate.h"
+#include "verify/prover/prove.h"
+#include "verify/prover/saturate.h"
 
 namespace isomer::verify::test {
 namespace {

@@ -6,10 +6,10 @@
 
 #include "graph/te/algebra_floating.h"
 #include "support/long_run.h"
-#include "verify/check_float_class.h"
 #include "verify/claim_support.h"
-#include "verify/float_values.h"
-#include "verify/rounding_algebra.h"
+#include "verify/laws/check_float_class.h"
+#include "verify/laws/float_values.h"
+#include "verify/laws/rounding_algebra.h"
 
 namespace isomer::verify::test {
 namespace {

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "verify/claim_support.h"
-#include "verify/law_sizes.h"
+#include "verify/laws/law_sizes.h"
 
 namespace isomer::verify::test {
 namespace {

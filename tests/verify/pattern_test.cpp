@@ -1,6 +1,6 @@
 // Patterns: names get slots, integers are solved for where they can be, operations are read as laws or as rules read
 // them.
-#include "verify/pattern.h"
+#include "verify/prover/pattern.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -4,8 +4,8 @@
 
 #include "support/long_run.h"
 #include "verify/claim_support.h"
+#include "verify/laws/prove_axioms.h"
 #include "verify/proof/refute/check_instance.h"
-#include "verify/prove_axioms.h"
 
 namespace isomer::verify::test {
 namespace {

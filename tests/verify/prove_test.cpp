@@ -4,7 +4,7 @@
 
 #include "verify/claim_support.h"
 #include "verify/claims.h"
-#include "verify/prove.h"
+#include "verify/prover/prove.h"
 
 namespace isomer::verify::test {
 namespace {

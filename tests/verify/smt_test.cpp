@@ -4,7 +4,7 @@
 
 #include "support/files.h"
 #include "verify/claim_support.h"
-#include "verify/smt.h"
+#include "verify/prover/smt.h"
 
 namespace isomer::verify::test {
 namespace {

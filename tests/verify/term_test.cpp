@@ -4,7 +4,7 @@
 
 #include "graph/interpret.h"
 #include "verify/claim_support.h"
-#include "verify/operator_count.h"
+#include "verify/prover/operator_count.h"
 
 namespace isomer::verify::test {
 namespace {

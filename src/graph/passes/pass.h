@@ -34,9 +34,11 @@ struct PassOptions {
   /// Nodes that are one composite together, which the model's opset lacks (Gelu before opset 20), keep their constants:
   /// other runtimes know such nodes by what they look like, and run them as one.
   bool keep_composites = false;
-  int most_runs = std::numeric_limits<int>::max();  ///< of passes; the others change nothing (substitutions/blame.h)
-  int threads = 1;                                  ///< for constant folding
-  /// Steps by proved rules (substitutions/normalize.h), a pass of this name at level 2: made where rules are known.
+  int most_runs =
+      std::numeric_limits<int>::max();  ///< of passes; the others change nothing (substitutions/derivation/blame.h)
+  int threads = 1;                      ///< for constant folding
+  /// Steps by proved rules (substitutions/derivation/normalize.h), a pass of this name at level 2: made where rules are
+  /// known.
   std::function<Result<int>(Graph& graph, PassContext& context)> normalize = nullptr;
   std::function<void(std::string_view)> log = nullptr;  ///< a line a pass
   /// Sees the graph after each pass that changed something, in the order in which the result came to be. Errors end it.

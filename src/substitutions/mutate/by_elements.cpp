@@ -2,9 +2,9 @@
 
 #include <fmt/ranges.h>
 
-#include "substitutions/draw_instances.h"
-#include "verify/prove_elements.h"
-#include "verify/prove_law.h"
+#include "substitutions/library/draw_instances.h"
+#include "verify/laws/prove_law.h"
+#include "verify/prover/prove_elements.h"
 
 namespace isomer::substitutions {
 

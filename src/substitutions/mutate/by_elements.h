@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "substitutions/proof/rule.h"
-#include "verify/smt.h"
+#include "verify/prover/smt.h"
 
 namespace isomer::substitutions {
 

@@ -2,7 +2,7 @@
 
 #include <numeric>
 
-#include "verify/bind.h"
+#include "verify/prover/bind.h"
 
 namespace isomer::substitutions {
 namespace {
@@ -39,10 +39,11 @@ std::optional<Elements> ExampleValues::of(const verify::Term& term, const Dims& 
                                           std::span<const uint32_t> positions) const {
   auto recorder = recorder_of(term, dims_);
   if (!recorder.ok() || recorder->dims(0) != dims) return std::nullopt;
-  const auto tape = Tape::record(*recorder, 0, positions, false);
-  if (!tape.ok()) return std::nullopt;
-  Elements registers(tape->registers(), false), result(positions.size(), false);
-  tape->copy_output(0, tape->run(x_.data(), w_.data(), registers.data(), universe_.arithmetic()), result.data());
+  const auto bytecode = Bytecode::record(*recorder, 0, positions, false);
+  if (!bytecode.ok()) return std::nullopt;
+  Elements registers(bytecode->registers(), false), result(positions.size(), false);
+  bytecode->copy_output(0, bytecode->run(x_.data(), w_.data(), registers.data(), universe_.arithmetic()),
+                        result.data());
   return result;
 }
 

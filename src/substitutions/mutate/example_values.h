@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "substitutions/fingerprint.h"
+#include "substitutions/discover/fingerprint.h"
 #include "verify/proof/term.h"
 
 namespace isomer::substitutions {

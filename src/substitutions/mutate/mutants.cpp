@@ -8,19 +8,19 @@
 #include <numeric>
 #include <set>
 
-#include "substitutions/draw_instances.h"
-#include "substitutions/fingerprint.h"
+#include "substitutions/discover/fingerprint.h"
+#include "substitutions/library/draw_instances.h"
+#include "substitutions/library/rule_names.h"
 #include "substitutions/mutate/boxes.h"
 #include "substitutions/mutate/by_elements.h"
 #include "substitutions/mutate/example_values.h"
 #include "substitutions/mutate/moves.h"
-#include "substitutions/rule_names.h"
 #include "util/parallel.h"
 #include "util/stable_sort.h"
 #include "util/stop.h"
-#include "verify/bind.h"
-#include "verify/operator_count.h"
 #include "verify/proof/refute/law_instances.h"
+#include "verify/prover/bind.h"
+#include "verify/prover/operator_count.h"
 
 namespace isomer::substitutions {
 namespace {

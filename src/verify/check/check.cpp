@@ -6,8 +6,8 @@
 #include "graph/interpret.h"
 #include "graph/te/integer.h"
 #include "util/stop.h"
+#include "verify/check/cut_graph.h"
 #include "verify/check/fitting_sizes.h"
-#include "verify/check/seams.h"
 #include "verify/check/stage_sizes.h"
 
 namespace isomer {

@@ -14,8 +14,8 @@ void add_range(const Bound& bound, Facts& facts);
 
 class ElementComparison;
 
-/// Who is asked what normal forms do not tell: Z3 (verify/solver_oracle.h) where laws are proved, nobody where proofs
-/// are replayed.
+/// Who is asked what normal forms do not tell: Z3 (verify/prover/solver_oracle.h) where laws are proved, nobody where
+/// proofs are replayed.
 class Oracle {
  public:
   virtual ~Oracle() = default;

@@ -1,4 +1,4 @@
-// The text of a proof, read; substitutions/print_proof.h writes it. Test: tests/substitutions/proof_test.cpp
+// The text of a proof, read; substitutions/library/print_proof.h writes it. Test: tests/substitutions/proof_test.cpp
 #pragma once
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-// Rules, uses of laws and their names, read from text; substitutions/print_rule.h writes it. Test:
+// Rules, uses of laws and their names, read from text; substitutions/library/print_rule.h writes it. Test:
 // tests/substitutions/rules_file_test.cpp
 #pragma once
 

@@ -1,0 +1,655 @@
+#include "substitutions/derivation/proof_recorder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "graph/algorithms.h"
+#include "graph/edit.h"
+#include "graph/equal.h"
+#include "graph/hash.h"
+#include "graph/node_form.h"
+#include "graph/passes/pipeline.h"
+#include "graph/text.h"
+
+namespace isomer::substitutions {
+namespace {
+
+using verify::Ledger;
+
+/// Arguments of arguments that are looked at to show that two values are equal.
+constexpr int kDeepest = 4;
+/// Equal values that are tried for one.
+constexpr size_t kMostMembers = 4;
+/// Elements of a constant that a proof may hold, and from which on it is better another in a new shape.
+constexpr int64_t kLargestConstant = 1 << 16, kShortConstant = 16;
+
+std::string named(int number) { return fmt::format("%{}", number); }
+
+ValueId first_output(const Node& node) {
+  const auto made = std::find_if(node.outputs.begin(), node.outputs.end(), [](ValueId id) { return id.valid(); });
+  return made == node.outputs.end() ? ValueId() : *made;
+}
+
+}  // namespace
+
+ProofRecorder::ProofRecorder(Theory& theory, FloatMode fp) : proof_(std::make_unique<ProofSteps>(theory, fp)) {}
+
+int ProofRecorder::Seen::at(ValueId id) const {
+  return id.valid() && static_cast<size_t>(id.index) < values.size() ? values[static_cast<size_t>(id.index)] : -1;
+}
+
+void ProofRecorder::Seen::set(ValueId id, int value) {
+  if (values.size() <= static_cast<size_t>(id.index)) values.resize(static_cast<size_t>(id.index) + 1, -1);
+  values[static_cast<size_t>(id.index)] = value;
+}
+
+std::vector<ProofRecorder::Seen>* ProofRecorder::Seen::bodies_of(NodeId id, const Node& node,
+                                                                 const std::string& attribute) {
+  const std::pair key(node.op_type, first_output(node));
+  if (const auto known = bodies.find({id, attribute}); known != bodies.end()) {
+    with_bodies[key] = id;
+    return &known->second;
+  }
+  const auto before = with_bodies.find(key);
+  if (before == with_bodies.end()) return nullptr;
+  const auto known = bodies.find({before->second, attribute});
+  return known == bodies.end() ? nullptr : &(bodies[{id, attribute}] = known->second);
+}
+
+ProofRecorder::Seen ProofRecorder::seen(const Graph& graph, const Ledger::Numbers& numbers) {
+  Seen result{numbers.values, {}, {}};
+  for (const auto& [place, inner] : numbers.bodies) {
+    const Node& node = graph.node(place.first);
+    const std::vector<const Graph*> bodies = isomer::bodies_of(node.attributes.find(place.second)->second);
+    result.with_bodies[{node.op_type, first_output(node)}] = place.first;
+    auto& list = result.bodies[place];
+    for (size_t k = 0; k < bodies.size(); ++k) list.push_back(seen(*bodies[k], inner[k]));
+  }
+  return result;
+}
+
+Result<ProofRecorder> ProofRecorder::start(const Graph& model, FloatMode fp, Theory& theory) {
+  ProofRecorder recorder(theory, fp);
+  TRY(const Ledger::Numbers numbers, recorder.proof_->read_input(model));
+  recorder.number(listed(model, numbers));
+  recorder.now_ = seen(model, numbers);
+  return recorder;
+}
+
+void ProofRecorder::number(const std::vector<int>& made) {
+  const int first = proof_->count() - static_cast<int>(made.size());
+  for (size_t k = 0; k < made.size(); ++k) numbers_.try_emplace(made[k], first + static_cast<int>(k));
+}
+
+std::optional<int> ProofRecorder::number_of(int value) const {
+  if (const auto known = numbers_.find(value); known != numbers_.end()) return known->second;
+  for (const int member : proof_->ledger().members(value))
+    if (const auto known = numbers_.find(member); known != numbers_.end()) return known->second;
+  return std::nullopt;
+}
+
+bool ProofRecorder::take(ProofStep step) {
+  const auto taken = proof_->take(step);
+  if (!taken.ok()) return false;
+  number(taken->made);
+  steps_.push_back(std::move(step));
+  return true;
+}
+
+bool ProofRecorder::infer(int value) {
+  const auto known = numbers_.find(value);
+  const Ledger& ledger = proof_->ledger();
+  if (known == numbers_.end() || !ledger.producer(value).first) return false;
+  const auto state = [&] {
+    return std::tuple(ledger.size(), ledger.leader(value), ledger.type(value), ledger.content(value));
+  };
+  const auto before = state();
+  const InferStep step{known->second};
+  if (const auto taken = proof_->take(step); !taken.ok() || before == state()) return false;
+  steps_.push_back(step);
+  return true;
+}
+
+bool ProofRecorder::same(int first, int second) {
+  const auto x = number_of(first), y = number_of(second);
+  if (!x || !y) return false;
+  const auto tried = [&](const std::vector<int>& over, const std::vector<int>& through = {}) {
+    SameStep step{*x, *y, {}, through};
+    for (const int value : over)
+      if (const auto number = number_of(value)) step.over.push_back(*number);
+    return take(std::move(step));
+  };
+  const auto inputs = [&](int value) {
+    std::vector<int> result;
+    for (const int argument : proof_->ledger().arguments(value))
+      if (argument >= 0 && !proof_->ledger().tensor(argument)) result.push_back(argument);
+    return result;
+  };
+  if (carrying_) return tried({carrying_->source}) || tried({carrying_->source}, carrying_->moving);
+  return tried({second}) || tried({first}) || tried(inputs(second)) || tried(inputs(first)) || tried({});
+}
+
+bool ProofRecorder::expand(int value) {
+  const auto known = numbers_.find(value);
+  const OpDef* op = proof_->ledger().producer(value).first;
+  const int first = proof_->count();
+  if (known == numbers_.end() || !op || !op->expand || !expanded_.insert(value).second ||
+      !take(ExpandStep{known->second}))
+    return false;
+  expand_own(first);
+  return true;
+}
+
+/// Of the values from this number on: no file holds our own operators.
+void ProofRecorder::expand_own(int first) {
+  for (int number = first; number < proof_->count(); ++number) {
+    const auto value = proof_->value(number);
+    const OpDef* op = value.ok() ? proof_->ledger().producer(*value).first : nullptr;
+    if (op && op->domain == kOwnDomain) expand(*value);
+  }
+}
+
+bool ProofRecorder::settle(int value) {
+  std::set<int> seen;
+  return settle(value, seen);
+}
+
+/// Makes a value that is known, or computed of constants, a constant.
+bool ProofRecorder::settle(int value, std::set<int>& seen) {
+  const Ledger& ledger = proof_->ledger();
+  if (ledger.rounded(value)) return true;
+  if (!seen.insert(ledger.leader(value)).second) return false;
+  for (const int member : std::vector<int>(ledger.members(value))) {
+    if (!ledger.producer(member).first || !numbers_.contains(member)) continue;
+    if (infer(member) && ledger.rounded(value)) return true;
+    const std::vector<int> arguments = ledger.arguments(member);
+    bool all = true;
+    for (const int argument : arguments) all = all && (argument < 0 || settle(argument, seen));
+    if (infer(member) && ledger.rounded(value)) return true;
+    if (all && take(FoldStep{numbers_.at(member)})) return true;
+  }
+  return false;
+}
+
+/// Values that are equal to one of two, with those that are equal to the other, the latest first.
+std::vector<std::pair<int, int>> ProofRecorder::members_of(int first, int second) const {
+  const auto made = [&](int value) {
+    std::vector<int> result = proof_->ledger().members(value);
+    std::erase_if(result, [&](int each) { return each != value && !proof_->ledger().producer(each).first; });
+    std::sort(result.rbegin(), result.rend());
+    result.resize(std::min(result.size(), kMostMembers));
+    return result;
+  };
+  std::vector<std::pair<int, int>> result;
+  for (const int a : made(first))
+    for (const int b : made(second))
+      if (a != first || b != second) result.emplace_back(a, b);
+  return result;
+}
+
+bool ProofRecorder::prove(int first, int second, int depth) {
+  const Ledger& ledger = proof_->ledger();
+  if (first < 0 || second < 0) return first == second;
+  if (ledger.equal(first, second)) return true;
+  if (depth > kDeepest || !not_equal_.insert({ledger.leader(first), ledger.leader(second)}).second) return false;
+  for (const auto& [constant, other] : {std::pair(second, first), std::pair(first, second)}) {
+    if (!ledger.rounded(constant) || !settle(other)) continue;
+    // What is rounded to the same bits may be the same number for another reason.
+    if (ledger.equal(first, second)) return true;
+    if (ledger.tensor(first) && ledger.tensor(second)) return false;
+  }
+  if (same(first, second)) return true;
+  const auto by_arguments = [&](int a, int b) {
+    const auto p = ledger.producer(a), q = ledger.producer(b);
+    if (!p.first || p != q) return false;
+    const std::vector<int> x = ledger.arguments(a), y = ledger.arguments(b);
+    for (size_t k = 0; k < std::min(x.size(), y.size()); ++k)
+      if (x[k] >= 0 && y[k] >= 0) prove(x[k], y[k], depth + 1);
+    return ledger.equal(a, b);
+  };
+  if (by_arguments(first, second)) return true;
+  // What steps made of them is as good.
+  for (const auto& [a, b] : members_of(first, second))
+    if (same(a, b) || by_arguments(a, b)) return true;
+  for (const auto& [composite, other] : {std::pair(first, second), std::pair(second, first)}) {
+    if (!expand(composite)) continue;
+    if (ledger.equal(composite, other)) return true;
+    for (const int member : std::vector<int>(ledger.members(composite)))
+      if (member != composite && (by_arguments(member, other) || same(member, other)))
+        if (ledger.equal(composite, other)) return true;
+  }
+  return false;
+}
+
+Result<int> ProofRecorder::make_constant(const Tensor& tensor) {
+  if (const auto known = proof_->ledger().find_constant(tensor)) return *known;
+  if (const auto made = reshaped_constant(tensor)) return *made;
+  const auto wrong = [&] {
+    return Error{ErrorKind::kMismatch, what_,
+                 fmt::format("a constant made of the model's expected, another of {} elements found", tensor.count())};
+  };
+  if (tensor.count() > kLargestConstant) return wrong();
+  Graph graph;
+  const ValueId made = graph.add_constant(tensor, named(proof_->count()));
+  graph.set_outputs({made});
+  if (!take(MakeStep{print_graph(graph, {.inline_elements = kLargestConstant})})) return wrong();
+  return *proof_->ledger().find_constant(tensor);
+}
+
+/// Of one that has the same elements in another shape.
+std::optional<int> ProofRecorder::reshaped_constant(const Tensor& tensor) {
+  const auto list = constants_.find(tensor.reshaped({tensor.count()}).content_hash());
+  const auto number = list == constants_.end() ? std::nullopt : number_of(list->second);
+  if (!number) return std::nullopt;
+  Graph graph;
+  Value same;
+  same.name = named(*number);
+  same.type = proof_->ledger().type(list->second);
+  const ValueId source = graph.add_value(std::move(same));
+  graph.set_inputs({source});
+  const auto rank = static_cast<int64_t>(tensor.dims().size());
+  const ValueId dims = graph.add_constant(Tensor::from_ints(DataType::kInt64, {rank}, tensor.dims()), "dims");
+  Value made;
+  made.name = named(proof_->count() + 1);
+  made.type = ValueType::tensor(tensor.dtype(), Shape(tensor.dims().begin(), tensor.dims().end()));
+  Node node;
+  node.op = find_op("", "Reshape");
+  node.op_type = node.op->name;
+  node.inputs = {source, dims};
+  node.outputs = {graph.add_value(std::move(made))};
+  graph.set_outputs(node.outputs);
+  graph.add_node(std::move(node));
+  const int first = proof_->count();
+  if (!take(MakeStep{print_graph(graph)}) || !take(FoldStep{first + 1})) return std::nullopt;
+  return proof_->ledger().find_constant(tensor);
+}
+
+bool ProofRecorder::knows_more(const ValueType& type, const std::optional<Content>& content, int value) const {
+  const ValueType& known = proof_->ledger().type(value);
+  if (type.has_shape() && !known.has_shape()) return true;
+  if (type.has_shape())
+    for (size_t k = 0; k < type.shape->size(); ++k)
+      if (!(*known.shape)[k].is_constant() && !((*type.shape)[k] == (*known.shape)[k])) return true;
+  if (!content) return false;
+  const auto elements = proof_->ledger().content(value);
+  if (!elements) return true;
+  for (size_t k = 0; k < std::min(content->size(), elements->size()); ++k)
+    if ((*content)[k] && (!(*elements)[k] || ((*content)[k]->is_constant() && !(*elements)[k]->is_constant())))
+      return true;
+  return false;
+}
+
+Error ProofRecorder::unproved(const Graph& graph, ValueId id) const {
+  const Value& value = graph.value(id);
+  return {ErrorKind::kMismatch, what_,
+          fmt::format("a change that has a proof expected, none found for what stands at '{}' now ({})", value.name,
+                      value.producer.valid() ? label(graph, value.producer) : std::string("a constant"))};
+}
+
+Result<void> ProofRecorder::meet_constants(const Graph& graph, Seen& now) {
+  for (const ValueId id : graph.values()) {
+    if (!graph.is_constant(id)) continue;
+    const Tensor& tensor = *graph.value(id).constant;
+    const int before = now.at(id);
+    if (before >= 0) {
+      const te::RoundedTensor* known = proof_->ledger().rounded(before);
+      if (known && known->tensor.same_contents(tensor)) {
+        if ((tensor.count() > kShortConstant || !known->distance.is_zero()) && seen_constants_.insert(before).second)
+          constants_.try_emplace(tensor.reshaped({tensor.count()}).content_hash(), before);
+        continue;
+      }
+      settle(before);
+      // Zeros of either sign may be made of it, or numbers rounded in other ways.
+      for (const int member : std::vector<int>(proof_->ledger().members(before)))
+        if (!proof_->ledger().find_constant(tensor) && numbers_.contains(member)) take(FoldStep{numbers_.at(member)});
+    }
+    TRY(const int made, make_constant(tensor));
+    if (before >= 0 && !prove(before, made)) return unproved(graph, id);
+    now.set(id, made);
+  }
+  return {};
+}
+
+Result<std::vector<int>> ProofRecorder::make(const Graph& graph, NodeId id, Seen& now) {
+  Graph part;
+  Node node = graph.node(id);
+  std::map<int, ValueId> known;
+  std::vector<ValueId> inputs;
+  std::vector<int> values;
+  for (auto* list : {&node.inputs, &node.captures})
+    for (ValueId& input : *list) {
+      if (!input.valid()) continue;
+      const auto number = number_of(now.at(input));
+      if (!number) return unproved(graph, input);
+      const auto [place, is_new] = known.try_emplace(*number);
+      if (is_new) {
+        Value formal;
+        formal.name = named(*number);
+        formal.type = graph.value(input).type;
+        inputs.push_back(place->second = part.add_value(std::move(formal)));
+        values.push_back(now.at(input));
+      }
+      input = place->second;
+    }
+  part.set_inputs(std::move(inputs));
+  std::vector<ValueId> outputs;
+  int next = proof_->count();
+  for (ValueId& output : node.outputs) {
+    if (!output.valid()) continue;
+    Value made;
+    made.name = named(next++);
+    made.type = graph.value(output).type;
+    outputs.push_back(output = part.add_value(std::move(made)));
+  }
+  part.set_outputs(outputs);
+  part.add_node(std::move(node));
+  std::vector<int> result;
+  if (!take(MakeStep{print_graph(part, {.inline_elements = kLargestConstant})}))
+    return unproved(graph, graph.node(id).outputs[0]);
+  next -= static_cast<int>(outputs.size());
+  for (const ValueId output : graph.node(id).outputs) {
+    if (!output.valid()) {
+      result.push_back(-1);
+      continue;
+    }
+    TRY(const int value, proof_->value(next++));
+    result.push_back(value);
+  }
+  if (graph.node(id).op->control) {
+    // Its bodies are known now.
+    TRY(const Ledger::Numbers numbers, proof_->ledger().add(part, values));
+    Seen made = seen(part, numbers);
+    for (auto& [place, bodies] : made.bodies) now.bodies[{id, place.second}] = std::move(bodies);
+    now.with_bodies[{graph.node(id).op_type, first_output(graph.node(id))}] = id;
+  }
+  return result;
+}
+
+Result<void> ProofRecorder::meet_node(const Graph& graph, NodeId id, Seen& now) {
+  const Node& node = graph.node(id);
+  const Ledger& ledger = proof_->ledger();
+  std::vector<int> arguments;
+  for (size_t k = 0; k < count_given(node.inputs); ++k) arguments.push_back(now.at(node.inputs[k]));
+  bool is_known = true;
+  for (const auto& [name, attribute] : node.attributes) {
+    const std::vector<const Graph*> bodies = isomer::bodies_of(attribute);
+    if (bodies.empty()) continue;
+    auto* known = now.bodies_of(id, node, name);
+    is_known = known && known->size() == bodies.size();
+    if (!is_known) break;
+    auto& inner = *known;
+    for (size_t k = 0; k < bodies.size(); ++k) {
+      for (size_t c = 0; c < node.captures.size(); ++c)
+        inner[k].set(bodies[k]->captures()[c], now.at(node.captures[c]));
+      TRY_VOID(walk(*bodies[k], inner[k]));
+      for (const ValueId output : bodies[k]->outputs()) arguments.push_back(inner[k].at(output));
+    }
+  }
+  auto outputs = is_known ? ledger.find(node, arguments) : std::nullopt;
+  const auto old = [&](size_t k) { return now.at(node.outputs[k]); };
+  if (!outputs) {
+    // Who reads something else now reads what is equal to what he read.
+    for (size_t k = 0; k < node.outputs.size(); ++k) {
+      if (!node.outputs[k].valid() || old(k) < 0 || ledger.producer(old(k)).first != node.op) continue;
+      const std::vector<int> before = ledger.arguments(old(k));
+      for (size_t j = 0; j < std::min(before.size(), arguments.size()); ++j)
+        if (before[j] >= 0 && arguments[j] >= 0 && ledger.type(before[j]) == ledger.type(arguments[j]))
+          prove(before[j], arguments[j]);
+      break;
+    }
+    if (is_known) outputs = ledger.find(node, arguments);
+  }
+  if (!outputs) {
+    if (node.is_opaque()) {
+      // It stands for itself as long as what it reads is equal.
+      return {};
+    }
+    TRY(outputs, make(graph, id, now));
+  }
+  for (size_t k = 0; k < node.outputs.size(); ++k) {
+    if (!node.outputs[k].valid()) continue;
+    const int made = (*outputs)[k];
+    const Value& value = graph.value(node.outputs[k]);
+    if (knows_more(value.type, value.content, made)) infer(made);
+    if (old(k) >= 0 && !prove(old(k), made)) return unproved(graph, node.outputs[k]);
+    now.set(node.outputs[k], made);
+  }
+  return {};
+}
+
+Result<void> ProofRecorder::walk(const Graph& graph, Seen& now) {
+  TRY_VOID(meet_constants(graph, now));
+  TRY(const std::vector<NodeId> order, topological_order(graph));
+  for (const NodeId id : order) TRY_VOID(meet_node(graph, id, now));
+  return {};
+}
+
+Result<void> ProofRecorder::changed(std::string_view what, const Graph& graph) {
+  what_ = what;
+  not_equal_.clear();
+  return walk(graph, now_);
+}
+
+Result<int> ProofRecorder::value_in(const Program& program, int value, const Seen& now) {
+  if (const auto known = of_program_.find(value); known != of_program_.end()) return known->second;
+  const Program::Value& there = program.value(value);
+  Ledger& ledger = proof_->ledger();
+  int found = -1;
+  if (there.producer < 0) {
+    const Leaf& leaf = program.origin().leaves[static_cast<size_t>(there.index)];
+    if (leaf.value.valid()) {
+      found = now.at(leaf.value);
+    } else {
+      TRY(found,
+          make_constant(Tensor::scalar(program.theory().signatures().type(leaf.type).dtype, leaf.number->to_double())));
+    }
+  } else {
+    const Program::Application& made = program.application(there.producer);
+    if (made.node.valid()) {
+      int index = there.index;
+      for (const ValueId output : program.origin().graph.node(made.node).outputs)
+        if (output.valid() && index-- == 0) found = now.at(output);
+    } else {
+      std::vector<int> arguments;
+      for (const int argument : program.arguments(there.producer)) {
+        TRY(const int known, value_in(program, argument, now));
+        arguments.push_back(known);
+      }
+      const auto& [op, parameters] = program.theory().signatures().operation(made.operation);
+      TRY(const std::vector<int> outputs,
+          ledger.apply(proof_->laws().signatures().operation_id(*op, parameters), arguments));
+      found = outputs[static_cast<size_t>(there.index)];
+    }
+  }
+  if (found < 0)
+    return Error{ErrorKind::kMismatch, what_, fmt::format("a value of the model expected, %{} found", value)};
+  return of_program_[value] = found;
+}
+
+namespace {
+
+std::map<std::string_view, const Rule*> by_name(std::span<const Rule> rules) {
+  std::map<std::string_view, const Rule*> result;
+  for (const Rule& rule : rules) result.emplace(rule.name, &rule);
+  return result;
+}
+
+}  // namespace
+
+Result<void> ProofRecorder::take(Program& program, std::span<const Step> steps, std::span<const Rule> rules) {
+  of_program_.clear();
+  proof_->add_rules(rules);
+  const auto known = by_name(rules);
+  for (const Step& step : steps) TRY_VOID(take(program, step, *known.at(step.rule), now_));
+  return {};
+}
+
+Result<const ProofRecorder::Seen*> ProofRecorder::seen_at(const BodyPlace& place) const {
+  const Seen* result = &now_;
+  for (const auto& [node, body] : place) {
+    std::vector<const Seen*> bodies;
+    for (const auto& [of, list] : result->bodies)
+      if (of.first == node)
+        for (const Seen& each : list) bodies.push_back(&each);
+    if (body >= static_cast<int>(bodies.size()))
+      return Error{ErrorKind::kMismatch, "normalization", "a body that was seen expected"};
+    result = bodies[static_cast<size_t>(body)];
+  }
+  return result;
+}
+
+Result<void> ProofRecorder::take(Program program, const Normalized& made, std::span<const Rule> rules,
+                                 const BodyPlace& place) {
+  of_program_.clear();
+  proof_->add_rules(rules);
+  const auto known = by_name(rules);
+  TRY(const Seen* now, seen_at(place));
+  for (const NormalizeStep& taken : made.steps) {
+    if (const auto* step = std::get_if<Step>(&taken))
+      TRY_VOID(take(program, *step, *known.at(step->rule), *now));
+    else
+      TRY_VOID(take(program, std::get<CarriedFactor>(taken)));
+  }
+  for (const auto& [value, tensor] : made.constants) {
+    TRY(const int constant, value_in(program, value, *now));
+    const auto number = number_of(constant);
+    if (!number || !take(FoldStep{*number}))
+      return Error{ErrorKind::kMismatch, what_, "a constant that can be computed again expected"};
+  }
+  return {};
+}
+
+Result<void> ProofRecorder::take(Program& program, const Step& step, const Rule& rule, const Seen& now) {
+  what_ = rule.name;
+  RuleStep used{step.rule, {}, step.names};
+  for (const auto& [name, value] : step.tensors) {
+    TRY(const int known, value_in(program, value, now));
+    const auto number = number_of(known);
+    if (!number) return Error{ErrorKind::kMismatch, what_, "values of the proof expected"};
+    used.tensors.emplace_back(name, *number);
+  }
+  auto taken = proof_->take(used);
+  if (!taken.ok()) return std::move(taken).error().within(what_);
+  number(taken->made);
+  steps_.push_back(std::move(used));
+  used_.emplace(rule.name, rule);
+  return take_step(program, step, rule);
+}
+
+/// The number of one that is equal to the value and made of the argument.
+std::optional<int> ProofRecorder::made_from(int value, int argument) const {
+  const Ledger& ledger = proof_->ledger();
+  for (const int member : ledger.members(value)) {
+    const auto known = numbers_.find(member);
+    if (known == numbers_.end()) continue;
+    for (const int of : ledger.arguments(member))
+      if (of >= 0 && ledger.equal(of, argument)) return known->second;
+  }
+  return std::nullopt;
+}
+
+/// Of the graph as it is then; what stood there before is what the model goes on with.
+Result<void> ProofRecorder::take(Program& program, const CarriedFactor& step) {
+  Carrying carrying;
+  TRY(carrying.source, value_in(program, step.source, now_));
+  for (const int moving : step.moving) {
+    const Program::Application& there = program.application(moving);
+    const auto from = std::find_if(program.arguments(moving).begin(), program.arguments(moving).end(),
+                                   [&](int argument) { return !program.value(argument).is_constant; });
+    TRY(const int moved, value_in(program, *from, now_));
+    for (int k = 0; k < there.value_count; ++k) {
+      TRY(const int value, value_in(program, there.first_value + k, now_));
+      if (const auto known = made_from(value, moved)) carrying.moving.push_back(*known);
+    }
+  }
+  TRY(Rewritten rewritten, take_step(program, step));
+  program = std::move(rewritten.program);
+  TRY(const Graph graph, graph_of(program));
+  const Seen before = now_;
+  carrying_ = std::move(carrying);
+  auto done = changed("factor-over-movement", graph);
+  carrying_.reset();
+  now_ = before;
+  return done;
+}
+
+/// Constants of the file that are known by what was rounded to them: by their names, else by their bits.
+OutputStep ProofRecorder::output_step(const Graph& last, const Graph& written) const {
+  const Ledger& ledger = proof_->ledger();
+  std::map<std::string_view, ValueId> named;
+  for (const ValueId id : last.values()) named.emplace(last.value(id).name, id);
+  OutputStep step;
+  int number = proof_->count() - 1;
+  for (const ValueId id : written.values()) {
+    ++number;
+    if (!written.is_constant(id)) continue;
+    const Tensor& tensor = *written.value(id).constant;
+    const auto same = named.find(written.value(id).name);
+    int value = same == named.end() ? -1 : now_.at(same->second);
+    if (value < 0 || !ledger.is_rounded_to(value, tensor)) value = ledger.find_constant(tensor).value_or(-1);
+    if (value < 0 || ledger.tensor(value)) continue;
+    if (const auto known = number_of(value)) {
+      step.constants.push_back(number);
+      step.values.push_back(*known);
+    }
+  }
+  return step;
+}
+
+Result<void> ProofRecorder::finish(const Graph& last, const Graph& written) {
+  what_ = "writing the model";
+  not_equal_.clear();
+  expand_own(0);
+  const OutputStep step = output_step(last, written);
+  TRY(const Ledger::Numbers numbers, proof_->read_output(written, step));
+  steps_.push_back(step);
+  number(listed(written, numbers));
+  for (size_t k = 0; k < written.outputs().size(); ++k)
+    if (!prove(now_.at(last.outputs()[k]), numbers.at(written.outputs()[k])))
+      return unproved(written, written.outputs()[k]);
+  return {};
+}
+
+std::vector<Rule> ProofRecorder::rules() const {
+  std::vector<Rule> result;
+  for (const auto& [name, rule] : used_) result.push_back(rule);
+  return result;
+}
+
+Result<ModelProof> proof_of(const Graph& model, const Derivation& derivation, const Graph& written, Theory& theory,
+                            const DeriveOptions& options) {
+  TRY(ProofRecorder recorder, ProofRecorder::start(model, derivation.fp, theory));
+  const auto recorded = [&](PassOptions passes) {
+    passes.on_change = [&](std::string_view pass, const Graph& graph) { return recorder.changed(pass, graph); };
+    if (passes.normalize)
+      passes.normalize = normalization(
+          theory, [&](const BodyPlace& place, const Program& before, const Normalized& made,
+                      const Normalizer& normalizer) { return recorder.take(before, made, normalizer.rules(), place); });
+    return passes;
+  };
+  Graph graph = model;
+  TRY_VOID(optimize(graph, recorded(passes_before(derivation, theory, options))));
+  if (!derivation.steps.empty()) {
+    TRY_VOID(canonicalize(graph, recorded(passes_before(derivation, theory, options))));
+    TRY_VOID(recorder.changed("inference", graph));
+    TRY(Program program, program_of(graph, theory));
+    TRY_VOID(recorder.take(program, derivation.steps, derivation.rules));
+    TRY(graph, graph_of(program));
+    TRY_VOID(recorder.changed("steps", graph));
+    TRY_VOID(optimize(graph, recorded(passes_after(derivation, graph, theory, options))));
+  }
+  TRY_VOID(recorder.changed("inference", graph));
+  TRY_VOID(recorder.finish(graph, written));
+  ModelProof proof;
+  proof.dims = derivation.dims;
+  proof.shapes = derivation.shapes;
+  proof.fp = derivation.fp;
+  proof.input = structural_hash(model);
+  proof.output = structural_hash(written);
+  proof.rules = recorder.rules();
+  proof.steps = recorder.steps();
+  return proof;
+}
+
+}  // namespace isomer::substitutions

@@ -1,0 +1,53 @@
+#include "substitutions/library/rule_names.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cctype>
+#include <functional>
+#include <map>
+
+#include "util/hash.h"
+
+namespace isomer::substitutions {
+namespace {
+
+using verify::Term;
+
+constexpr size_t kNameDigits = 6;
+
+/// "matmul_add-concat_matmul": the operators of both sides.
+std::string stem_of(const Rule& rule) {
+  const auto side = [&](Term Output::* which) {
+    std::vector<std::string> names;
+    const std::function<void(const Term&)> walk = [&](const Term& term) {
+      const auto* application = term.as_application();
+      if (!application) return;
+      for (const Term& argument : application->arguments) walk(argument);
+      std::string name(application->op->name);
+      std::transform(name.begin(), name.end(), name.begin(),
+                     [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+      names.push_back(std::move(name));
+    };
+    for (const Output& output : rule.outputs) walk(output.*which);
+    constexpr size_t kMostNamed = 4;
+    if (names.size() > kMostNamed) names.resize(kMostNamed);
+    return names.empty() ? std::string("same") : fmt::format("{}", fmt::join(names, "_"));
+  };
+  return side(&Output::left) + "-" + side(&Output::right);
+}
+
+}  // namespace
+
+void name_rules(std::vector<Rule>& rules) {
+  std::map<std::string, uint64_t> texts;
+  for (Rule& rule : rules) {
+    const std::string text = rule.text();
+    Hasher hasher;
+    hasher.add(text);
+    if (const uint64_t before = texts[text]++; before > 0) hasher.add(before);
+    rule.name = fmt::format("{}-{}", stem_of(rule), hasher.finish().hex().substr(0, kNameDigits));
+  }
+}
+
+}  // namespace isomer::substitutions

@@ -1,0 +1,57 @@
+// An element put to Z3: is it zero? Data are unknown functions of integers, sums unknown numbers, functions unknown but
+// for a few facts.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "verify/prover/solver_oracle.h"
+
+namespace isomer::verify {
+
+class ElementComparison;
+
+class RealQuestion {
+ public:
+  /// `maxima_are_names`: that they are one of their values is not said.
+  RealQuestion(ElementMaker& make, SolverOracle& oracle, ElementComparison& comparison, const Facts& facts,
+               bool maxima_are_names = false)
+      : make_(make), oracle_(oracle), comparison_(comparison), facts_(facts), maxima_are_names_(maxima_are_names) {}
+
+  /// False where that was not found.
+  bool is_zero(const Element& element);
+
+ private:
+  using Call = std::pair<std::string, std::string>;  ///< argument and value
+
+  std::string word(const Element& element);
+  std::string word(const Product& product);
+  std::string word(const FactorRef& factor);
+  std::string load(const Factor& factor);
+  std::string call(const Factor& factor);
+  std::string greatest(const FactorRef& factor);
+  std::string defined(const std::string& value);
+  std::string applied(const std::string& name, const std::vector<std::string>& arguments);
+  void add_facts(const std::string& name, const std::string& argument, const std::string& value);
+  void relate_powers(const Call& a, const Call& b);
+  void relate_tanh(const std::string& argument, const std::string& value, const std::string& exponent,
+                   const std::string& power);
+
+  ElementMaker& make_;
+  SolverOracle& oracle_;
+  ElementComparison& comparison_;
+  const Facts& facts_;
+  const bool maxima_are_names_;
+  std::string declarations_, assertions_;
+  std::vector<te::Expr> indices_;
+  std::set<std::string> functions_;           ///< declared
+  std::map<std::string, std::string> known_;  ///< names of values, by their words
+  std::vector<std::pair<Product, std::string>> sums_;
+  std::vector<std::pair<FactorRef, std::string>> maxima_;
+  std::map<std::string, std::vector<Call>> calls_;  ///< by function
+  bool has_words_ = true;
+};
+
+}  // namespace isomer::verify
