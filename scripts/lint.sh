@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Checks the sources; exits with 1 and says how to repair what is found. Format and tidy by default.
+# Checks the sources; exits with 1 and says how to repair what is found. Format, paths and tidy by default.
 #   scripts/lint.sh format   against .clang-format
+#   scripts/lint.sh paths    that the files are there which comments and pages name
 #   scripts/lint.sh tidy     against .clang-tidy; build/ is configured, with tests, and what is generated is there.
 #                            Groups of sources are read as one, as they are compiled: headers once a group.
 #   scripts/lint.sh analyze  by clang's analyzer, as tidy
@@ -15,6 +16,18 @@ jobs=${JOBS:-$(nproc)}
 format() {
   git ls-files -z '*.cpp' '*.h' '*.c' | xargs -0 clang-format-19 --dry-run -Werror || {
     echo "lint: sources in another format than .clang-format's, see above; \`make format\` repairs them" >&2
+    return 1
+  }
+}
+
+paths() {
+  local missing
+  # What programs of others were called where they come from is no path here.
+  missing=$(git grep -oP '(?<![\w/.])(?:tests|src|bench|scripts|docs|include)/[\w/.-]*\w\.(?:h|cpp|py|sh|md|txt|cmake)\b' \
+    -- '*.h' '*.cpp' '*.c' '*.py' '*.sh' '*.md' '*CMakeLists.txt' Makefile ':!tests/python/programs' |
+    while IFS=: read -r place path; do [ -e "$path" ] || echo "$place: $path"; done)
+  [ -z "$missing" ] || {
+    printf 'lint: named files that are not there:\n%s\n' "$missing" >&2
     return 1
   }
 }
@@ -68,12 +81,12 @@ tidy() { read_sources; }
 analyze() { read_sources --checks='-*,clang-analyzer-core.*,clang-analyzer-cplusplus.*'; }
 
 failed=0
-for part in "${@:-format tidy}"; do
+for part in "${@:-format paths tidy}"; do
   for check in $part; do
     case $check in
-      format | tidy | analyze) "$check" || failed=1 ;;
+      format | paths | tidy | analyze) "$check" || failed=1 ;;
       *)
-        echo "lint: format, tidy or analyze expected, $check found" >&2
+        echo "lint: format, paths, tidy or analyze expected, $check found" >&2
         exit 2
         ;;
     esac

@@ -1,5 +1,5 @@
 // How much memory the process may have in all, handed down in options: what would need more is refused before it is
-// taken, in a sentence, since a machine that runs out of memory kills without one. Test: tests/cli/memory_test.cpp
+// taken, in a sentence, since a machine that runs out of memory kills without one. Test: tests/hostile/memory_test.cpp
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // The check that ends every optimization: the old model against the new one on seeded inputs (DESIGN.md, section 9).
-// Tests: tests/verify/check_test.cpp
+// Tests: tests/verify/equivalence_test.cpp
 #pragma once
 
 #include <limits>
