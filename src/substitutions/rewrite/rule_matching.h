@@ -8,15 +8,17 @@
 #include <vector>
 
 #include "substitutions/rewrite/rule_patterns.h"
+#include "verify/prover/ematch.h"
 
 namespace isomer::substitutions {
 
 /// What it found once it does not find again.
 class RuleMatching {
  public:
-  using Goals = std::vector<std::pair<const verify::Pattern*, int>>;
+  using Goals = std::vector<verify::EMatcher::Goal>;
 
-  RuleMatching(const verify::EGraph& graph, PreparedRules& rules) : graph_(graph), rules_(rules) {}
+  RuleMatching(const verify::EGraph& graph, PreparedRules& rules)
+      : graph_(graph), rules_(rules), matcher_(graph, rules.extractions(), rules.theory().signatures()) {}
 
   /// Instances with each pattern in the class of its node.
   std::vector<verify::SlotValues> meet(const RulePatterns& rule, Goals goals);
@@ -24,23 +26,13 @@ class RuleMatching {
   std::vector<verify::SlotValues> find(const RulePatterns& rule, const RulePatterns::Sought& sought);
 
  private:
-  void start(const RulePatterns& rule);
-  void meet(size_t at);
-  void meet_node(const verify::Pattern& pattern, int node, size_t next);
-  void seek_next();
-  void finish();
-  bool complete();
-  bool is_known();
+  std::vector<verify::SlotValues> instances(const RulePatterns& rule, Goals goals,
+                                            std::span<const verify::Pattern* const> sought);
+  bool complete(const RulePatterns& rule, const verify::IntegerEquations& equations, verify::SlotValues& values);
 
   const verify::EGraph& graph_;
   PreparedRules& rules_;
-  const RulePatterns* rule_ = nullptr;
-  const RulePatterns::Sought* sought_ = nullptr;
-  size_t sought_count_ = 0;
-  Goals goals_;
-  verify::SlotValues values_;
-  verify::IntegerEquations equations_;
-  std::vector<verify::SlotValues> found_;
+  verify::EMatcher matcher_;
   std::unordered_set<std::string> known_;
 };
 

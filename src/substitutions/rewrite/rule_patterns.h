@@ -41,9 +41,8 @@ class PreparedRules {
   const RulePatterns& operator[](int k) const { return *list_[static_cast<size_t>(k)]; }
   Theory& theory() const { return theory_; }
 
-  const verify::Extraction& extract(const verify::Pattern& pattern, int operation) {
-    return extractions_.of(pattern, operation, theory_.signatures());
-  }
+  /// How patterns' applications read operations that are spelled out.
+  verify::Extractions& extractions() { return extractions_; }
   /// Its proof replayed for the types of these nodes, and remembered.
   bool holds(const RulePatterns& rule, const verify::SlotValues& values, const verify::EGraph& graph);
 

@@ -41,10 +41,8 @@ class LawSet {
   const std::vector<std::unique_ptr<PreparedLaw>>& prepared() const { return prepared_; }
   Signatures& signatures() { return signatures_; }
 
-  /// How a pattern's application reads an operation that is spelled out.
-  const Extraction& extract(const Pattern& pattern, int operation) {
-    return extractions_.of(pattern, operation, signatures_);
-  }
+  /// How patterns' applications read operations that are spelled out.
+  Extractions& extractions() { return extractions_; }
   Bindings bindings(const PreparedLaw& law, const SlotValues& values, std::span<const Term> tensors) const;
 
  private:

@@ -4,6 +4,7 @@
 
 #include "graph/te/simplify.h"
 #include "util/check.h"
+#include "util/stable_sort.h"
 #include "verify/proof/law_family.h"
 #include "verify/prover/planned_term.h"
 
@@ -20,11 +21,6 @@ bool holds(const PreparedLaw::Comparison& comparison, const PreparedLaw& law, co
   return comparison.op == te::BinaryOp::kLess ? left.value() < right.value() : left.value() <= right.value();
 }
 
-template <class T>
-void append(std::string& key, T number) {
-  key.append(reinterpret_cast<const char*>(&number), sizeof number);
-}
-
 }  // namespace
 
 std::string_view name(Saturated stop) {
@@ -37,7 +33,9 @@ std::string_view name(Saturated stop) {
   return "";
 }
 
-Saturation::Saturation(EGraph& graph, LawSet& laws) : graph_(graph), laws_(laws) {
+Saturation::Saturation(EGraph& graph, LawSet& laws)
+    : graph_(graph), laws_(laws), matcher_(graph, laws.extractions(), laws.signatures()) {
+  matcher_.look_for_new(age_);
   for (const auto& law : laws.prepared()) deepest_ = std::max({deepest_, law->left.depth, law->right.depth});
 }
 
@@ -69,69 +67,16 @@ void Saturation::date_nodes() {
   }
 }
 
-void Saturation::match_class(const Pattern& pattern, int node, const Match& match, std::vector<Match>& found) const {
-  switch (pattern.kind) {
-    case Pattern::Kind::kVariable: {
-      const int bound = match.values.tensors[static_cast<size_t>(pattern.variable)];
-      if (bound >= 0 && !graph_.equal(bound, node)) return;
-      found.push_back(match);
-      if (bound < 0) found.back().values.tensors[static_cast<size_t>(pattern.variable)] = node;
-      return;
-    }
-    case Pattern::Kind::kNumber:
-      if (const int number = graph_.find_number(pattern.number); number >= 0 && graph_.equal(number, node))
-        found.push_back(match);
-      return;
-    case Pattern::Kind::kApplication:
-      for (const int member : graph_.members(graph_.leader(node))) match_node(pattern, member, match, found);
-  }
-}
-
-void Saturation::match_node(const Pattern& pattern, int node, const Match& match, std::vector<Match>& found) const {
-  const EGraph::Node& there = graph_.node(node);
-  if (there.op != pattern.op || there.output != pattern.output || there.is_double ||
-      there.arguments.size() != pattern.arguments.size())
-    return;
-  const Extraction& read = laws_.extract(pattern, there.operation);
-  if (!read.fits) return;
-  Match next = match;
-  if (pattern.rest >= 0) {
-    int& rest = next.values.rests[static_cast<size_t>(pattern.rest)];
-    if (rest >= 0 && rest != read.rest) return;
-    rest = read.rest;
-  }
-  for (const auto& [integer, value] : read.integers) {
-    if (integer->is_name()) {
-      std::optional<Dim>& slot = next.values.integers[static_cast<size_t>(integer->terms[0].first)];
-      if (slot && *slot != value) return;
-      slot = value;
-    } else {
-      next.equations.emplace_back(integer, &value);
-    }
-  }
-  std::vector<Match> matches = {std::move(next)};
-  for (size_t k = 0; k < there.arguments.size() && !matches.empty(); ++k) {
-    std::vector<Match> extended;
-    for (const Match& each : matches) match_class(pattern.arguments[k], there.arguments[k], each, extended);
-    matches = std::move(extended);
-  }
-  found.insert(found.end(), std::make_move_iterator(matches.begin()), std::make_move_iterator(matches.end()));
-}
-
-std::vector<Saturation::Match> Saturation::matches(const PreparedLaw& law, const PreparedLaw::Direction& sought) const {
-  std::vector<Match> result = {{law.unbound(), {}, false}};
-  for (size_t k = 0; k < sought.size() && !result.empty(); ++k) {
-    std::vector<Match> extended;
-    for (const int node : graph_.nodes_of(sought[k]->op)) {
-      const bool is_new = age_[static_cast<size_t>(node)] <= sought[k]->depth;
-      const size_t before = extended.size();
-      for (const Match& match : result)
-        if (is_new || match.is_new || k + 1 < sought.size()) match_node(*sought[k], node, match, extended);
-      if (is_new)
-        for (size_t m = before; m < extended.size(); ++m) extended[m].is_new = true;
-    }
-    result = std::move(extended);
-  }
+/// As if patterns were found one after the other, each everywhere: the last one's nodes count first.
+std::vector<Saturation::Match> Saturation::matches(const PreparedLaw& law, const PreparedLaw::Direction& sought) {
+  std::vector<std::pair<std::vector<int>, Match>> found;
+  matcher_.match(law, {}, sought, [&](const EMatch& match) {
+    found.push_back({{match.roots.rbegin(), match.roots.rend()}, {match.values, match.equations}});
+    return true;
+  });
+  if (sought.size() > 1) stable_sort(found, [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<Match> result;
+  for (auto& [roots, match] : found) result.push_back(std::move(match));
   return result;
 }
 
@@ -167,22 +112,9 @@ bool Saturation::is_instance(const PreparedLaw& law, const SlotValues& values) {
   return substitute(law.condition, bindings) == te::truth(true);
 }
 
-bool Saturation::is_known(const PreparedLaw& law, const SlotValues& values) {
-  std::string key;
-  append(key, law.index);
-  for (const int node : values.tensors) append(key, graph_.leader(node));
-  for (const int rest : values.rests) append(key, rest);
-  for (const auto& integer : values.integers) {
-    if (integer->is_constant())
-      append(key, integer->value());
-    else
-      key += integer->text() + ";";
-  }
-  return !used_.insert(std::move(key)).second;
-}
-
 void Saturation::use_law(const PreparedLaw& law, const PreparedLaw::Direction& sought, Match match) {
-  if (!solve(law, match) || !is_instance(law, match.values) || is_known(law, match.values)) return;
+  if (!solve(law, match) || !is_instance(law, match.values)) return;
+  if (!used_.insert(key_of(law.index, match.values, graph_)).second) return;
   const auto planned = [&](const Pattern& pattern) {
     return plan(pattern, match.values, law.integers, graph_, laws_.signatures());
   };

@@ -8,6 +8,7 @@
 
 #include "verify/proof/certificate.h"
 #include "verify/prover/egraph.h"
+#include "verify/prover/ematch.h"
 #include "verify/prover/law_set.h"
 
 namespace isomer::verify {
@@ -47,20 +48,17 @@ class Saturation {
   struct Match {
     SlotValues values;
     IntegerEquations equations;
-    bool is_new = false;
   };
 
   void date_nodes();
-  std::vector<Match> matches(const PreparedLaw& law, const PreparedLaw::Direction& sought) const;
-  void match_node(const Pattern& pattern, int node, const Match& match, std::vector<Match>& found) const;
-  void match_class(const Pattern& pattern, int node, const Match& match, std::vector<Match>& found) const;
+  std::vector<Match> matches(const PreparedLaw& law, const PreparedLaw::Direction& sought);
   bool solve(const PreparedLaw& law, Match& match) const;
   bool is_instance(const PreparedLaw& law, const SlotValues& values);
-  bool is_known(const PreparedLaw& law, const SlotValues& values);
   void use_law(const PreparedLaw& law, const PreparedLaw::Direction& sought, Match match);
 
   EGraph& graph_;
   LawSet& laws_;
+  EMatcher matcher_;
   std::vector<Instance> instances_;
   std::unordered_set<std::string> used_;
   int rounds_ = 0, seen_nodes_ = 0, deepest_ = 0;
