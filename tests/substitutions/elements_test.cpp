@@ -55,7 +55,7 @@ TEST_F(Elements, AreARulesProof) {
   const auto done = replayed(rule, axioms_, signatures_);
   EXPECT_TRUE(done.ok()) << done.error().message();
   const RulesFile file{"--ops none", {rule}};
-  const auto read = parse_rules(print_rules(file, axioms_), print_proofs(file, axioms_), axioms_);
+  const auto read = parse_rules(print_rules(file), print_proofs(file, axioms_), axioms_);
   ASSERT_TRUE(read.ok()) << read.error().message();
   EXPECT_EQ(print_proofs(*read, axioms_), print_proofs(file, axioms_));
   EXPECT_TRUE(replayed(read->rules[0], axioms_, signatures_).ok());

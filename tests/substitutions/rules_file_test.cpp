@@ -36,7 +36,7 @@ class RulesFiles : public testing::Test {
     }
   }
 
-  static std::string rules() { return print_rules(file_, axioms_); }
+  static std::string rules() { return print_rules(file_); }
   static std::string proofs() { return print_proofs(file_, axioms_); }
 
   /// The complaint about the text in which `from` was replaced once: one sentence, of this place.
@@ -63,7 +63,7 @@ RulesFile RulesFiles::file_;
 TEST_F(RulesFiles, ParseBackToTheSame) {
   const auto parsed = parse_rules(rules(), proofs(), axioms_);
   ASSERT_TRUE(parsed.ok()) << parsed.error().message();
-  EXPECT_EQ(print_rules(*parsed, axioms_), rules());
+  EXPECT_EQ(print_rules(*parsed), rules());
   EXPECT_EQ(print_proofs(*parsed, axioms_), proofs());
   EXPECT_EQ(parsed->made_by, file_.made_by);
   ASSERT_EQ(parsed->rules.size(), file_.rules.size());
@@ -88,7 +88,7 @@ TEST_F(RulesFiles, AreWrittenAndReadAsTwoFiles) {
   for (const char* name : {"mine", "mine.rules"}) {
     const auto read = read_rules(folder.path() / name, axioms_);
     ASSERT_TRUE(read.ok()) << read.error().message();
-    EXPECT_EQ(print_rules(*read, axioms_), rules());
+    EXPECT_EQ(print_rules(*read), rules());
     EXPECT_EQ(print_proofs(*read, axioms_), proofs());
   }
   const auto missing = read_rules(folder.path() / "other", axioms_);
@@ -100,39 +100,39 @@ TEST_F(RulesFiles, BrokenLinesOfRulesGetASentence) {
   const auto says = [](const char* from, const char* to, const char* place, const char* what) {
     expect_complaint(false, from, to, place, what);
   };
-  says("# laws ", "# laws 0", "line 2", "rules proved from the laws of this version expected");
-  says("# laws ", "# axioms ", "", "a line '# laws …' expected, none found");
-  says("rule0\texact\t", "rule0\t", "line 3", "name, class, outputs, example between tabs expected, 3 fields found");
-  says("rule0\texact", "rule0\tround", "line 3", "a class of floating point such as exact expected, 'round' found");
-  says("rule1\t", "rule0\t", "line 4", "a name of its own expected, a second rule 'rule0' found");
-  says(" = Concat(", " == Concat(", "line 3", "left ; … = right ; … expected");
-  says("MatMul(x,v) ; ", "", "line 5", "as many outputs on both sides expected, 1 and 2 found");
-  says("Relu(Concat", "Rela(Concat", "line 3", "Rela");
-  says("Relu(Concat(x,y)", "Relu(Concat(x,y", "line 3", "expected");
-  says("x:float32[2,4]", "x float32[2,4]", "line 3", "name:type expected");
-  says("x:float32[2,4]", "x:float32", "line 3", "a type such as float32[2,3] expected, 'float32' found");
-  says("x:float32[2,4]", "x:floaty[2,4]", "line 3", "a type such as float32[2,3] expected");
-  says("x:float32[2,4]", "x:float32[2,-4]", "line 3", "a size expected, '-4' found");
-  says("x:float32[2,4]", "x:float32[2,99999999999999999999]", "line 3", "a size expected");
-  says("..p1={axis=1}", "..p9={axis=1}", "line 3", "a rest of the terms expected, 'p9' found");
-  says("..p1={axis=1}", "..p1", "line 3", "..name={…} expected, '..p1' found");
-  says("..p1={axis=1}", "..p1={axis=", "line 3", "expected");
-  says("{a=0,", "{a=[0,1],", "line 4", "an integer expected, [0,1] found");
+  says("# isomer", "# laws 01", "line 1", "laws by their names expected, a file of an older version found");
+  says("# isomer", "# other", "", "a line '# isomer library generate …' expected, none found");
+  says("rule0\texact\t", "rule0\t", "line 2", "name, class, outputs, example between tabs expected, 3 fields found");
+  says("rule0\texact", "rule0\tround", "line 2", "a class of floating point such as exact expected, 'round' found");
+  says("rule1\t", "rule0\t", "line 3", "a name of its own expected, a second rule 'rule0' found");
+  says(" = Concat(", " == Concat(", "line 2", "left ; … = right ; … expected");
+  says("MatMul(x,v) ; ", "", "line 4", "as many outputs on both sides expected, 1 and 2 found");
+  says("Relu(Concat", "Rela(Concat", "line 2", "Rela");
+  says("Relu(Concat(x,y)", "Relu(Concat(x,y", "line 2", "expected");
+  says("x:float32[2,4]", "x float32[2,4]", "line 2", "name:type expected");
+  says("x:float32[2,4]", "x:float32", "line 2", "a type such as float32[2,3] expected, 'float32' found");
+  says("x:float32[2,4]", "x:floaty[2,4]", "line 2", "a type such as float32[2,3] expected");
+  says("x:float32[2,4]", "x:float32[2,-4]", "line 2", "a size expected, '-4' found");
+  says("x:float32[2,4]", "x:float32[2,99999999999999999999]", "line 2", "a size expected");
+  says("..p1={axis=1}", "..p9={axis=1}", "line 2", "a rest of the terms expected, 'p9' found");
+  says("..p1={axis=1}", "..p1", "line 2", "..name={…} expected, '..p1' found");
+  says("..p1={axis=1}", "..p1={axis=", "line 2", "expected");
+  says("{a=0,", "{a=[0,1],", "line 3", "an integer expected, [0,1] found");
 }
 
 TEST_F(RulesFiles, BrokenLinesOfProofsGetASentence) {
   const auto says = [](const char* from, const char* to, const char* place, const char* what) {
     expect_complaint(true, from, to, place, what);
   };
-  says("# laws ", "# laws 0", "line 2", "rules proved from the laws of this version expected");
-  says("rule0\n", "rule7\n", "line 3", "the name of a rule expected, 'rule7' found");
-  says("rule0\n", "", "line 3", "the name of a rule expected, a use of a law found");
-  says("\tConcat.", "\tConcat.9999", "line 4", "a law such as Conv.1, or 'elements', expected");
-  says("\tConcat.", "\t", "line 4", "a law such as Conv.1, or 'elements', expected");
-  says(" ; x=x", " ; x", "line 4", "name=… expected, 'x' found");
-  says(" ; x=x", " ; x=Relu(", "line 4", "expected");
-  says("..p={..p1}", "..q={..p1}", "line 4", "a rest of the terms expected, 'q' found");
-  says("{a=a,", "{a=[1,2],", "line 6", "an integer expected, [1,2] found");
+  says("# isomer", "# laws 01", "line 1", "laws by their names expected, a file of an older version found");
+  says("rule0\n", "rule7\n", "line 2", "the name of a rule expected, 'rule7' found");
+  says("rule0\n", "", "line 2", "the name of a rule expected, a use of a law found");
+  says("\tConcat.", "\tConcat.9999", "line 3", "a law of this version, or 'elements', expected");
+  says("\tConcat.", "\t", "line 3", "a law of this version, or 'elements', expected");
+  says(" ; x=x", " ; x", "line 3", "name=… expected, 'x' found");
+  says(" ; x=x", " ; x=Relu(", "line 3", "expected");
+  says("..p={..p1}", "..q={..p1}", "line 3", "a rest of the terms expected, 'q' found");
+  says("{a=a,", "{a=[1,2],", "line 5", "an integer expected, [1,2] found");
 }
 
 TEST_F(RulesFiles, WhatUsersWriteParses) {

@@ -120,7 +120,7 @@ class LawUses : public testing::Test {
  protected:
   bool may_use(const char* text, const Claim& types, const char* rest) {
     const Axiom axiom{text, "images"};
-    const StatedAxiom stated{find_op("", "Conv"), &axiom, law(text)};
+    const StatedAxiom stated{"stated", find_op("", "Conv"), &axiom, law(text)};
     Bindings bindings;
     for (const auto& [name, type] : types_of(types)) bindings.tensors.emplace(name, Term::variable(name));
     bindings.rests.emplace("p", parse_parameters(rest, find_op("", "Conv"))->named);

@@ -321,7 +321,7 @@ Result<void> collect(std::vector<Result<Rule>>& rules, Cluster& cluster) {
       failures += fmt::format("{}\t{}\n", k, rules[k].error().message());
     }
   }
-  TRY(const std::vector<std::string> texts, cluster.gather(print_rules(own, axioms)));
+  TRY(const std::vector<std::string> texts, cluster.gather(print_rules(own)));
   TRY(const std::vector<std::string> proofs, cluster.gather(print_proofs(own, axioms)));
   TRY(const std::vector<std::string> problems, cluster.gather(failures));
   for (size_t rank = 1; rank < texts.size(); ++rank) {

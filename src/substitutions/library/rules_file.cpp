@@ -10,14 +10,21 @@
 #include "util/split.h"
 
 namespace isomer::substitutions {
-std::string print_rules(const RulesFile& file, std::span<const verify::StatedAxiom> axioms) {
-  std::string result = fmt::format("# isomer library generate {}\n# laws {}\n", file.made_by, laws_hash(axioms));
+namespace {
+
+/// Begins the first line of both files.
+constexpr std::string_view kMadeBy = "# isomer library generate ";
+
+}  // namespace
+
+std::string print_rules(const RulesFile& file) {
+  std::string result = fmt::format("{}{}\n", kMadeBy, file.made_by);
   for (const Rule& rule : file.rules) result += print_rule(rule) + "\n";
   return result;
 }
 
 std::string print_proofs(const RulesFile& file, std::span<const verify::StatedAxiom> axioms) {
-  std::string result = fmt::format("# isomer library generate {}\n# laws {}\n", file.made_by, laws_hash(axioms));
+  std::string result = fmt::format("{}{}\n", kMadeBy, file.made_by);
   for (const Rule& rule : file.rules) {
     result += rule.name + "\n";
     for (const verify::LawUse& use : rule.proof.uses) result += fmt::format("\t{}\n", print_use(use, axioms));
@@ -29,29 +36,25 @@ Result<RulesFile> parse_rules(std::string_view rules, std::string_view proofs,
                               std::span<const verify::StatedAxiom> axioms) {
   RulesFile result;
   const LawNumbers laws = law_numbers(axioms);
-  const std::string expected = "# laws " + laws_hash(axioms);
   std::map<std::string, size_t, std::less<>> places;
-  constexpr std::string_view kMadeBy = "# isomer library generate ";
   int number = 0;
   const auto read = [&](std::string_view text, const auto& line_read) -> Result<void> {
     number = 0;
-    bool has_laws = false;
+    bool has_title = false;
     for (const std::string_view line : split(text, "\n")) {
       ++number;
       const std::string place = fmt::format("line {}", number);
       if (line.empty()) continue;
       if (line.starts_with("# laws ")) {
-        if (line != expected)
-          return invalid(
-              place, "rules proved from the laws of this version expected, those of others found; generate them again");
-        has_laws = true;
+        return invalid(place, "laws by their names expected, a file of an older version found; generate it again");
       } else if (line.starts_with(kMadeBy)) {
         result.made_by = line.substr(kMadeBy.size());
+        has_title = true;
       } else if (!line.starts_with('#')) {
         if (auto done = line_read(line); !done.ok()) return std::move(done).error().within(place);
       }
     }
-    if (!has_laws) return invalid("", "a line '# laws …' expected, none found");
+    if (!has_title) return invalid("", "a line '{}…' expected, none found", kMadeBy);
     return {};
   };
   TRY_VOID(read(rules, [&](std::string_view line) -> Result<void> {
@@ -113,7 +116,7 @@ std::filesystem::path rules_stem(std::filesystem::path path) {
 Result<void> write_rules(const std::filesystem::path& path, const RulesFile& file,
                          std::span<const verify::StatedAxiom> axioms) {
   TRY_VOID(write(with_ending(path, ".proofs"), print_proofs(file, axioms)));
-  return write(with_ending(path, ".rules"), print_rules(file, axioms));
+  return write(with_ending(path, ".rules"), print_rules(file));
 }
 
 Result<RulesFile> read_rules(const std::filesystem::path& path, std::span<const verify::StatedAxiom> axioms) {

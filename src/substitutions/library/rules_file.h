@@ -18,7 +18,7 @@ struct RulesFile {
   std::vector<Rule> rules;
 };
 
-std::string print_rules(const RulesFile& file, std::span<const verify::StatedAxiom> axioms);
+std::string print_rules(const RulesFile& file);
 std::string print_proofs(const RulesFile& file, std::span<const verify::StatedAxiom> axioms);
 /// Errors name the line, what was expected there, what was found. Nothing is replayed: holds_at does.
 Result<RulesFile> parse_rules(std::string_view rules, std::string_view proofs,

@@ -1,18 +1,34 @@
 #include "verify/proof/axioms.h"
 
+#include <fmt/format.h>
+
+#include <set>
+
 #include "util/check.h"
+#include "util/hash.h"
 #include "verify/proof/law_family.h"
 
 namespace isomer::verify {
 
+namespace {
+
+constexpr size_t kNameDigits = 6;
+
+}  // namespace
+
 std::vector<StatedAxiom> all_axioms() {
+  std::set<std::string> names;
   std::vector<StatedAxiom> result;
   for (const OpDef* op : all_ops())
     for (const Axiom& axiom : op->axioms) {
       auto law = parse_law(axiom.law);
       CHECK(law.ok()) << op->name << ": " << axiom.law << ": " << law.error().message();
       CHECK(is_shape_family(axiom.shapes)) << axiom.law << ": " << axiom.shapes;
-      result.push_back({op, &axiom, *std::move(law)});
+      const Hash128 hash =
+          Hasher().add(axiom.law).add(axiom.shapes).add(static_cast<uint64_t>(axiom.float_class)).finish();
+      std::string name = fmt::format("{}.{}", op->name, hash.hex().substr(0, kNameDigits));
+      CHECK(names.insert(name).second) << name << " names two laws: " << axiom.law;
+      result.push_back({std::move(name), op, &axiom, *std::move(law)});
     }
   return result;
 }

@@ -1,6 +1,7 @@
 // The laws that the rows state, together: what proofs may use.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "verify/proof/term.h"
@@ -8,7 +9,10 @@
 namespace isomer::verify {
 
 struct StatedAxiom {
-  const OpDef* op = nullptr;  ///< whose row states it
+  /// "Conv.3f2a1c": whose row states it, and what of. It means this law as long as the law is what it is, whatever
+  /// others there are.
+  std::string name;
+  const OpDef* op = nullptr;
   const Axiom* axiom = nullptr;
   Law law;
 };

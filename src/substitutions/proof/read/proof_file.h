@@ -10,12 +10,11 @@
 namespace isomer::substitutions {
 
 /// The first line of a proof file.
-inline constexpr std::string_view kProofTitle = "isomer proof 2";
+inline constexpr std::string_view kProofTitle = "isomer proof 3";
 
 /// The proof file, with tabs where rule_text.h has them; indented lines belong to the one before:
 ///
-///   isomer proof 2
-///   laws c1e3f83ec59301ae1cb16e0e9466a4ed
+///   isomer proof 3
 ///   input d94e2d6e1f9c0c2aa2a6c2f2f7a39f43
 ///   output 2f7e0b9a3d1c4e5f60718293a4b5c6d7
 ///   fp reassociate
@@ -24,7 +23,7 @@ inline constexpr std::string_view kProofTitle = "isomer proof 2";
 ///   rules
 ///   relu_concat-concat_relu-3f0a11  exact  Concat(Relu(x),Relu(y)){..p} = Relu(Concat(x,y){..p})  x:float32[2,3] ;
 ///   y:float32[2,3] ; ..p={axis=1}
-///     Concat.7 ; ..p={..p} ; x=x ; y=y
+///     Concat.1d09ab ; ..p={..p} ; x=x ; y=y
 ///   steps
 ///   fold  %12
 ///   make

@@ -74,19 +74,8 @@ Result<FloatClass> parse_class(std::string_view text) {
 
 }  // namespace
 
-std::string laws_hash(std::span<const verify::StatedAxiom> axioms) {
-  Hasher hasher;
-  for (const verify::StatedAxiom& axiom : axioms)
-    hasher.add(axiom.axiom->law).add(axiom.axiom->shapes).add(static_cast<uint64_t>(axiom.axiom->float_class));
-  return hasher.finish().hex();
-}
-
 std::string law_name(int law, std::span<const verify::StatedAxiom> axioms) {
-  if (law == verify::kByElements) return std::string(kElements);
-  const auto at = static_cast<size_t>(law);
-  size_t first = at;
-  while (first > 0 && axioms[first - 1].op == axioms[at].op) --first;
-  return fmt::format("{}.{}", axioms[at].op->name, at - first + 1);
+  return law == verify::kByElements ? std::string(kElements) : axioms[static_cast<size_t>(law)].name;
 }
 
 LawNumbers law_numbers(std::span<const verify::StatedAxiom> axioms) {
@@ -114,7 +103,7 @@ Result<verify::LawUse> parse_use(std::string_view text, const LawNumbers& laws,
   if (parts[0] != kElements) {
     const auto known = laws.find(parts[0]);
     if (known == laws.end())
-      return invalid("", "a law such as Conv.1, or '{}', expected, '{}' found", kElements, parts[0]);
+      return invalid("", "a law of this version, or '{}', expected, '{}' found", kElements, parts[0]);
     const verify::Law& law = axioms[static_cast<size_t>(known->second)].law;
     result.law = known->second;
     ops = verify::rest_names({law.left, law.right});

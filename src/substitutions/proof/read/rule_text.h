@@ -17,9 +17,7 @@ inline constexpr std::string_view kBetween = " ; ";
 /// In place of a law's name, where a use is of none.
 inline constexpr std::string_view kElements = "elements";
 
-/// Differs where proofs may.
-std::string laws_hash(std::span<const verify::StatedAxiom> axioms);
-/// "Conv.3": the third law in the row of Conv; "elements".
+/// "Conv.3f2a1c" (verify/proof/axioms.h); "elements".
 std::string law_name(int law, std::span<const verify::StatedAxiom> axioms);
 
 using LawNumbers = std::map<std::string, int, std::less<>>;
