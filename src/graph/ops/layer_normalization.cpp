@@ -114,35 +114,77 @@ std::optional<int64_t> trailing_axis(const Pattern& pattern, const Graph& graph,
   return sorted.back() == -1 && sorted.front() >= -rank ? std::optional(sorted.front()) : std::nullopt;
 }
 
-/// What Div(x - mean, sqrt(mean((x - mean)^2) + epsilon)) standardizes.
+/// v of a square root, of 1 over one, or of a power that is the same; invalid where the value is none.
+ValueId below_root(const Pattern& pattern, ValueId value, bool inverse) {
+  if (const Node* power = pattern.producer(value, "Pow"))
+    return pattern.scalar(power->inputs[1]) == (inverse ? -0.5 : 0.5) ? power->inputs[0] : ValueId();
+  if (inverse) {
+    const Node* reciprocal = pattern.producer(value, "Reciprocal");
+    const Node* div = pattern.producer(value, "Div");
+    if (div && pattern.scalar(div->inputs[0]) == 1.0) return below_root(pattern, div->inputs[1], false);
+    return reciprocal ? below_root(pattern, reciprocal->inputs[0], false) : ValueId();
+  }
+  const Node* root = pattern.producer(value, "Sqrt");
+  return root ? root->inputs[0] : ValueId();
+}
+
+/// What is divided by the root of a mean of squares and an epsilon.
+struct OverRoot {
+  ValueId value, squares;
+  int64_t axis;  ///< from which on the mean is taken, negative
+  float epsilon;
+};
+
+/// value / sqrt(mean(squares) + epsilon), or value times one over that; in each way in which it may be read.
+std::vector<OverRoot> over_roots(const Pattern& pattern, const Graph& graph, ValueId quotient) {
+  std::vector<std::pair<ValueId, ValueId>> candidates;
+  if (const Node* div = pattern.producer(quotient, "Div"))
+    candidates.emplace_back(div->inputs[0], below_root(pattern, div->inputs[1], false));
+  if (const Node* product = pattern.producer(quotient, "Mul"))
+    for (const int side : {0, 1})
+      candidates.emplace_back(product->inputs[1 - side], below_root(pattern, product->inputs[side], true));
+  std::vector<OverRoot> found;
+  for (const auto& [value, below] : candidates) {
+    const Node* shifted = below.valid() ? pattern.producer(below, "Add") : nullptr;
+    for (const int side : {0, 1}) {
+      const auto eps = shifted ? pattern.scalar(shifted->inputs[1 - side]) : std::nullopt;
+      const Node* mean = eps ? pattern.producer(shifted->inputs[side], "ReduceMean") : nullptr;
+      const auto axis = trailing_axis(pattern, graph, mean);
+      if (axis) found.push_back({value, mean->inputs[0], *axis, static_cast<float>(*eps)});
+    }
+  }
+  return found;
+}
+
+/// The value that this one is the square of; both, where it is a product of two others.
+std::optional<std::pair<ValueId, ValueId>> squared(const Pattern& pattern, ValueId value) {
+  if (const Node* power = pattern.producer(value, "Pow"))
+    return pattern.scalar(power->inputs[1]) == 2.0 ? std::optional(std::pair(power->inputs[0], power->inputs[0]))
+                                                   : std::nullopt;
+  const Node* product = pattern.producer(value, "Mul");
+  return product ? std::optional(std::pair(product->inputs[0], product->inputs[1])) : std::nullopt;
+}
+
+/// What (x - mean) / sqrt(mean((x - mean)^2) + epsilon) standardizes.
 struct LayerMatch {
   ValueId x;
   int64_t axis;
   float epsilon;
 };
 std::optional<LayerMatch> match_standardized(const Pattern& pattern, const Graph& graph, ValueId value) {
-  const Node* div = pattern.producer(value, "Div");
-  const Node* centered = div ? pattern.producer(div->inputs[0], "Sub") : nullptr;
-  const Node* root = div ? pattern.producer(div->inputs[1], "Sqrt") : nullptr;
-  const Node* shifted = root ? pattern.producer(root->inputs[0], "Add") : nullptr;
-  if (!centered || !shifted) return std::nullopt;
-  for (const int side : {0, 1}) {
-    const auto eps = pattern.scalar(shifted->inputs[1 - side]);
-    const Node* variance = pattern.producer(shifted->inputs[side], "ReduceMean");
-    const Node* mean = pattern.producer(centered->inputs[1], "ReduceMean");
-    const auto axis = trailing_axis(pattern, graph, mean);
-    if (!eps || !axis || trailing_axis(pattern, graph, variance) != axis || mean->inputs[0] != centered->inputs[0])
+  for (const OverRoot& over : over_roots(pattern, graph, value)) {
+    const Node* centered = pattern.producer(over.value, "Sub");
+    const Node* mean = centered ? pattern.producer(centered->inputs[1], "ReduceMean") : nullptr;
+    const auto squares = squared(pattern, over.squares);
+    if (!squares || trailing_axis(pattern, graph, mean) != over.axis || mean->inputs[0] != centered->inputs[0])
       continue;
-    const Node* power = pattern.producer(variance->inputs[0], "Pow");
-    const Node* product = pattern.producer(variance->inputs[0], "Mul");
     // Exporters compute x - mean once for both uses, or twice.
     const auto is_centered = [&](ValueId operand) {
       const Node* sub = pattern.producer(operand, "Sub");
       return sub && sub->inputs == centered->inputs;
     };
-    const bool squares = power ? is_centered(power->inputs[0]) && pattern.scalar(power->inputs[1]) == 2.0
-                               : product && is_centered(product->inputs[0]) && is_centered(product->inputs[1]);
-    if (squares) return LayerMatch{centered->inputs[0], *axis, static_cast<float>(*eps)};
+    if (is_centered(squares->first) && is_centered(squares->second))
+      return LayerMatch{centered->inputs[0], over.axis, over.epsilon};
   }
   return std::nullopt;
 }
@@ -244,41 +286,11 @@ Result<void> expand_root_mean_square(NodeForm& form) {
   return form.emit_as(0, "Mul", {narrow, form.input(1)});
 }
 
-/// Sqrt(mean(x^2) + epsilon).
-std::optional<LayerMatch> match_root_mean_square(const Pattern& pattern, const Graph& graph, ValueId value) {
-  const Node* root = pattern.producer(value, "Sqrt");
-  const Node* shifted = root ? pattern.producer(root->inputs[0], "Add") : nullptr;
-  if (!shifted) return std::nullopt;
-  for (const int side : {0, 1}) {
-    const auto eps = pattern.scalar(shifted->inputs[1 - side]);
-    const Node* mean = pattern.producer(shifted->inputs[side], "ReduceMean");
-    const auto axis = trailing_axis(pattern, graph, mean);
-    if (!eps || !axis) continue;
-    const Node* power = pattern.producer(mean->inputs[0], "Pow");
-    const Node* product = pattern.producer(mean->inputs[0], "Mul");
-    const bool squares =
-        power ? pattern.scalar(power->inputs[1]) == 2.0 : product && product->inputs[0] == product->inputs[1];
-    if (squares) return LayerMatch{(power ? power : product)->inputs[0], *axis, static_cast<float>(*eps)};
-  }
-  return std::nullopt;
-}
-
-/// x / r, or x times one over r (as exporters write it), where r is the root of the mean square of x.
+/// What x / sqrt(mean(x^2) + epsilon) scales to a root mean square of one.
 std::optional<LayerMatch> match_scaled_to_one(const Pattern& pattern, const Graph& graph, ValueId value) {
-  if (const Node* div = pattern.producer(value, "Div")) {
-    const auto match = match_root_mean_square(pattern, graph, div->inputs[1]);
-    return match && match->x == div->inputs[0] ? match : std::nullopt;
-  }
-  const Node* product = pattern.producer(value, "Mul");
-  if (!product) return std::nullopt;
-  for (const int side : {0, 1}) {
-    const Node* reciprocal = pattern.producer(product->inputs[side], "Reciprocal");
-    const Node* div = pattern.producer(product->inputs[side], "Div");
-    const bool inverts = div && pattern.scalar(div->inputs[0]) == 1.0;
-    if (!reciprocal && !inverts) continue;
-    const auto match = match_root_mean_square(pattern, graph, reciprocal ? reciprocal->inputs[0] : div->inputs[1]);
-    if (match && match->x == product->inputs[1 - side]) return match;
-  }
+  for (const OverRoot& over : over_roots(pattern, graph, value))
+    if (squared(pattern, over.squares) == std::pair(over.value, over.value))
+      return LayerMatch{over.value, over.axis, over.epsilon};
   return std::nullopt;
 }
 
