@@ -99,6 +99,7 @@ Result<CodeMaker> CodeMaker::create(const Settings& settings, const CompileChoic
   };
   compile.fuse.enabled = keeps("fusion");
   compile.fuse.attention = keeps("attention");
+  compile.fuse.rows = keeps("rows");
   compile.assign_layouts = keeps("layouts");
   compile.packing = keeps("packing");
   compile.micro_tiles = keeps("micro-tiles");

@@ -14,9 +14,7 @@
 #include "graph/infer.h"
 #include "graph/op_context.h"
 #include "graph/te/rewrite_program.h"
-#include "graph/te/simplify.h"
-#include "kernel/access.h"
-#include "kernel/tree.h"
+#include "search/form.h"
 
 namespace isomer {
 namespace {
@@ -24,183 +22,12 @@ namespace {
 using te::BufferRef;
 using te::Expr;
 
-/// What a program is made of, as far as fusion asks.
-enum class Form : uint8_t {
-  kMovement,  ///< maps that compute nothing: each element is one of an input, or a constant
-  kMap,       ///< maps only
-  kRows,      ///< reductions that use each element that they read a few times
-  kAnchor,    ///< sums of products that use what they read many times
-  kOther,     ///< scans, updates, imperative stages
-};
-
 /// Elements of a row that is passed on inside of a task.
 constexpr int64_t kLongestRow = 16'384;
 constexpr int kMostTerms = 20'000;  ///< of an operator: more take minutes to generate code for
 constexpr int64_t kMostRead = 64;   ///< integers that data decide, of an input
 constexpr int kMostFused = 2'000;   ///< terms of a task of several
 constexpr int kMostRepeated = 64;   ///< terms of what is computed again by each that reads it
-
-bool computes(const Expr& expr) {
-  return te::any_node(expr, [](const Expr& e) {
-    return e.dtype() != DataType::kInt64 && (te::as<te::Unary>(e) || te::as<te::Binary>(e));
-  });
-}
-
-/// How often the elements that a reduction reads are used, on average.
-double reuse(const te::MapReduce& stage, const Graph& graph, const std::vector<ValueId>& inputs,
-             const te::Program& program) {
-  double points = 1;
-  for (const auto* dims : {&stage.axes, &stage.reduce})
-    for (const Dim& dim : *dims) points *= static_cast<double>(dim.constant().value_or(1));
-  double read = 0;
-  for (const Expr& body : stage.bodies)
-    te::for_each_node(body, [&](const Expr& e) {
-      const auto* load = te::as<te::Load>(e);
-      if (!load) return;
-      Shape shape;
-      if (load->buffer.kind == BufferRef::Kind::kInput && inputs[load->buffer.index].valid())
-        shape = *graph.value(inputs[load->buffer.index]).type.shape;
-      if (load->buffer.kind == BufferRef::Kind::kStage)
-        shape = program.stages[load->buffer.index].shape(load->buffer.component);
-      read = std::max(read, static_cast<double>(element_count(shape).constant().value_or(1)));
-    });
-  return points / std::max(read, 1.0);
-}
-
-Form form_of(const te::Program& program, const Graph& graph, const std::vector<ValueId>& inputs) {
-  Form form = Form::kMovement;
-  for (const te::Stage& stage : program.stages) {
-    const auto* body = std::get_if<te::MapReduce>(&stage.body);
-    if (!body) return Form::kOther;
-    if (body->combine.arity() == 0) {
-      for (const Expr& e : body->bodies)
-        if (computes(e)) form = std::max(form, Form::kMap);
-    } else {
-      form = std::max(form, reuse(*body, graph, inputs, program) > 4 ? Form::kAnchor : Form::kRows);
-    }
-  }
-  return form;
-}
-
-/// Whether each element is one of an input, found by sums of indices: readers take it from there at no cost.
-bool renames(const te::Program& program) {
-  for (const te::Stage& stage : program.stages) {
-    const auto* body = std::get_if<te::MapReduce>(&stage.body);
-    const auto* load = body && body->bodies.size() == 1 ? te::as<te::Load>(body->bodies[0]) : nullptr;
-    if (!load) return false;
-    bool sums = true;
-    for (const Expr& index : load->index)
-      te::for_each_node(index, [&](const Expr& e) {
-        const auto* binary = te::as<te::Binary>(e);
-        sums &= te::as<te::Var>(e) || te::as<te::Literal>(e) ||
-                (binary && (binary->op == te::BinaryOp::kAdd || binary->op == te::BinaryOp::kMul));
-      });
-    if (!sums) return false;
-  }
-  return true;
-}
-
-double terms(const te::Program& program) {
-  double count = 0;
-  for (const te::Stage& stage : program.stages)
-    if (const auto* body = std::get_if<te::MapReduce>(&stage.body))
-      for (const Expr& e : body->bodies) te::for_each_node(e, [&](const Expr&) { ++count; });
-  return count;
-}
-
-/// Looks at every load of an input, of a program of maps and reductions, with its stage.
-void for_each_input(const te::Program& program,
-                    const std::function<void(const te::Load&, const te::MapReduce&)>& look) {
-  for (const te::Stage& stage : program.stages) {
-    const auto& body = std::get<te::MapReduce>(stage.body);
-    for (const Expr& e : body.bodies)
-      te::for_each_node(e, [&](const Expr& part) {
-        if (const auto* load = te::as<te::Load>(part); load && load->buffer.kind == BufferRef::Kind::kInput)
-          look(*load, body);
-      });
-  }
-}
-
-/// Whether every load of input `number` takes the element at the point of the stage, of a stage of the input's shape.
-bool reads_in_place(const te::Program& program, int number, const Shape& shape) {
-  bool in_place = true;
-  for_each_input(program, [&](const te::Load& load, const te::MapReduce& stage) {
-    if (load.buffer.index == number) in_place &= stage.axes == shape && kernel::is_point(load.index, shape);
-  });
-  return in_place;
-}
-
-/// Whether stages read input `number` at more points than it has elements.
-bool reads_again(const te::Program& program, int number, const Shape& shape) {
-  bool again = false;
-  for_each_input(program, [&](const te::Load& load, const te::MapReduce& stage) {
-    if (load.buffer.index == number)
-      again |= element_count(stage.axes).constant().value_or(0) > element_count(shape).constant().value_or(0);
-  });
-  return again;
-}
-
-/// Iterators of one step stand still: the window of a pointwise convolution does not move.
-Expr without_points(const Expr& index, const te::MapReduce& stage) {
-  return te::transform(index, [&](const Expr& e) {
-    const auto* variable = te::as<te::Var>(e);
-    const bool is_point = variable && variable->kind != te::VarKind::kLoop &&
-                          (variable->kind == te::VarKind::kReduce ? stage.reduce : stage.axes)[variable->index].is(1);
-    return is_point ? te::index(0) : Expr();
-  });
-}
-
-/// The dims of a buffer by a load of it: plain iterators, each of the dim's extent and none twice (dims of 1: index 0
-/// too). The number of reduce iterators among them; -1 where it is no such load.
-int reduced_dims(const te::Load& load, const Shape& shape, const te::MapReduce& stage) {
-  int reduced = 0;
-  std::set<std::pair<te::VarKind, int>> used;
-  for (size_t k = 0; k < load.index.size(); ++k) {
-    const Expr index = te::simplify_index(without_points(load.index[k], stage));
-    if (shape[k].is(1) && te::as_constant(index) == 0) continue;
-    const auto* variable = te::as<te::Var>(index);
-    if (!variable || variable->kind == te::VarKind::kLoop || !used.insert({variable->kind, variable->index}).second)
-      return -1;
-    const bool reduces = variable->kind == te::VarKind::kReduce;
-    if (!((reduces ? stage.reduce : stage.axes)[variable->index] == shape[k])) return -1;
-    reduced += reduces;
-  }
-  return reduced;
-}
-
-/// The dim along which every load of input `number` is one of whole rows: the stages reduce it, always the same, or
-/// read it at their point, all others are their axes. Nothing where there is none.
-std::optional<size_t> row_dim(const te::Program& program, int number, const Shape& shape) {
-  std::optional<size_t> along;
-  bool regular = true;
-  for_each_input(program, [&](const te::Load& load, const te::MapReduce& stage) {
-    if (load.buffer.index != number) return;
-    const int reduced = reduced_dims(load, shape, stage);
-    regular &= reduced == 0 ? stage.axes == shape && kernel::is_point(load.index, shape) : reduced == 1;
-    for (size_t k = 0; regular && reduced == 1 && k < load.index.size(); ++k) {
-      const Expr index = te::simplify_index(without_points(load.index[k], stage));
-      const auto* variable = te::as<te::Var>(index);
-      if (!variable || variable->kind != te::VarKind::kReduce) continue;
-      regular &= !along || *along == k;
-      along = k;
-    }
-  });
-  return regular ? along : std::nullopt;
-}
-
-/// Whether a program only brings the axes of its one input into another order.
-bool permutes_axes(const te::Program& program) {
-  const auto* body = program.stages.size() == 1 ? std::get_if<te::MapReduce>(&program.stages[0].body) : nullptr;
-  const auto* load = body && body->bodies.size() == 1 ? te::as<te::Load>(body->bodies[0]) : nullptr;
-  if (!load || body->combine.arity() > 0 || load->index.size() != body->axes.size()) return false;
-  std::set<int> axes;
-  for (const Expr& index : load->index) {
-    const auto* variable = te::as<te::Var>(index);
-    if (!variable || variable->kind != te::VarKind::kSpatial) return false;
-    axes.insert(variable->index);
-  }
-  return axes.size() == body->axes.size();
-}
 
 class Fuser {
  public:
@@ -225,6 +52,7 @@ class Fuser {
     double terms = 0;       ///< of its expressions, those that it reads from its own stages written out: what code
                             ///< generation may have to
     bool has_rows = false;  ///< a chain of reductions over rows that pass whole ones on
+    Shape rows = {};        ///< the first dims of its output, if it computes each row of rows alone, with reductions
   };
 
   Result<std::vector<NodeId>> needed_nodes() const {
@@ -262,7 +90,7 @@ class Fuser {
     group.task.program = std::move(program);
     group.form = is_open ? Form::kOther : form_of(group.task.program, graph_, node.inputs);
     group.task.sizes_of = std::move(sizes_of);
-    group.terms = terms(group.task.program);
+    group.terms = term_count(group.task.program);
     if (group.terms > kMostTerms)
       return unsupported(label(graph_, id), "an operator of at most {} terms expected, {} found", kMostTerms,
                          group.terms);
@@ -447,9 +275,9 @@ class Fuser {
       const int host = maker(group, k);
       if (host < 0) continue;
       const Meeting meeting = meeting_of(groups_[host], group, static_cast<int>(k));
-      if (meeting == Meeting::kNever ||
-          !together(group.task.inputs[k], meeting == Meeting::kUsual && is_read_by_one(group, k)))
-        continue;
+      const bool is_usual =
+          meeting == Meeting::kRow || (meeting == Meeting::kUsual && is_read_by_one(group, static_cast<size_t>(k)));
+      if (meeting == Meeting::kNever || !together(group.task.inputs[k], is_usual)) continue;
       if (best < 0 || groups_[host].form > groups_[best].form) best = host;
     }
     return best;
@@ -499,7 +327,8 @@ class Fuser {
   enum class Meeting : uint8_t {
     kNever,
     kPossible,  ///< it depends on sizes and caches what is gained
-    kUsual,
+    kUsual,     ///< where one node of the group reads it
+    kRow,       ///< a row at a time, which stays in cache, whoever of the group reads it
   };
 
   Meeting meeting_of(const Group& host, const Group& group, int input) const {
@@ -509,12 +338,14 @@ class Fuser {
     const bool in_place = reads_in_place(group.task.program, input, shape);
     if (host.form == Form::kMap && host.terms > kMostRepeated && reads_again(group.task.program, input, shape))
       return Meeting::kNever;
+    if (!rows_together(host, group, input).empty()) return Meeting::kRow;
+    const bool is_summed_once = group.form == Form::kRows && reads_once(group.task.program, input, shape);
     const auto usual_if = [](bool is_usual) { return is_usual ? Meeting::kUsual : Meeting::kPossible; };
     switch (host.form) {
       case Form::kMovement: return usual_if(group.form < Form::kRows || renames(host.task.program));
       case Form::kMap:
         return usual_if(group.form == Form::kMovement || group.form == Form::kMap ||
-                        (group.form == Form::kRows && in_place));
+                        (group.form == Form::kRows && in_place) || is_summed_once);
       case Form::kRows:
       case Form::kAnchor:
         if ((group.form <= Form::kMap && in_place) || (host.has_rows && permutes_axes(group.task.program)))
@@ -523,6 +354,44 @@ class Fuser {
       case Form::kOther: return Meeting::kNever;
     }
     return Meeting::kNever;
+  }
+
+  /// The rows that both compute one after the other, where the host makes of each of its rows a sum that the group
+  /// reads for each element of the row (x / sum(x)), or a row of those that the group's are made of: normalization,
+  /// softmax, however they are written out. None where it is not so.
+  Shape rows_together(const Group& host, const Group& group, int input) const {
+    if (!options_.rows || host.has_rows || group.has_rows || host.form > Form::kRows || group.form > Form::kRows)
+      return {};
+    const Shape& shape = *graph_.value(group.task.inputs[static_cast<size_t>(input)]).type.shape;
+    if (!group.rows.empty()) {
+      const bool passes = host.form == Form::kRows ? host.rows == group.rows : host.form == Form::kMap;
+      return passes && begins_with(shape, group.rows) && stays_in_rows(group.task.program, group.rows, {input})
+                 ? group.rows
+                 : Shape();
+    }
+    if (host.form != Form::kRows || group.form > Form::kMap) return {};
+    const size_t axes = row_axes(group.task.program, input);
+    if (axes == 0) return {};
+    const Shape& made = *graph_.value(group.task.outputs[0]).type.shape;
+    const Shape rows(made.begin(), made.begin() + static_cast<std::ptrdiff_t>(std::min(axes, made.size())));
+    const int64_t length = element_count(Shape(made.begin() + static_cast<std::ptrdiff_t>(rows.size()), made.end()))
+                               .constant()
+                               .value_or(0);
+    if (length < 2 || length > kLongestRow) return {};
+    // They share what the sums are of: its second reading is from cache.
+    for (size_t k = 0; k < group.task.inputs.size(); ++k) {
+      const auto& of = host.task.inputs;
+      const auto same = std::find(of.begin(), of.end(), group.task.inputs[k]);
+      if (same == of.end() || !group.task.inputs[k].valid() || !(*graph_.value(*same).type.shape == made)) continue;
+      if (stays_in_rows(host.task.program, rows, {static_cast<int>(same - of.begin())}) &&
+          stays_in_rows(group.task.program, rows, {input, static_cast<int>(k)}))
+        return rows;
+    }
+    return {};
+  }
+
+  static bool begins_with(const Shape& shape, const Shape& first) {
+    return shape.size() >= first.size() && std::equal(first.begin(), first.end(), shape.begin());
   }
 
   /// Whether the host's sums are made into rows that the group's reduction runs along: a block of them may stay in
@@ -537,9 +406,13 @@ class Fuser {
   /// The host's program, then the group's over the host's output.
   Group merged(Group host, Group group) const {
     Group result;
+    const auto read = std::find(group.task.inputs.begin(), group.task.inputs.end(), host.task.outputs[0]);
+    result.rows = rows_together(host, group, static_cast<int>(read - group.task.inputs.begin()));
+    if (result.rows.empty() && group.form <= Form::kMap) result.rows = host.rows;
     result.form = std::max(host.form, group.form);
     result.terms = terms_together(host, group);
-    result.has_rows = host.has_rows || group.has_rows || (host.form >= Form::kRows && group.form >= Form::kRows);
+    result.has_rows = host.has_rows || group.has_rows ||
+                      (host.form >= Form::kRows && group.form >= Form::kRows && result.rows.empty());
     Task& task = result.task;
     task.nodes = host.task.nodes;
     task.nodes.insert(task.nodes.end(), group.task.nodes.begin(), group.task.nodes.end());
@@ -592,52 +465,6 @@ Result<std::vector<Task>> fuse(const Graph& graph, const FuseOptions& options, T
 Result<std::vector<Task>> fuse(const Graph& graph, const FuseOptions& options) {
   TaskDecider decider;
   return fuse(graph, options, decider);
-}
-
-int viewed_input(const te::Program& program, const std::vector<kernel::TaskType>& inputs) {
-  if (program.stages.size() != 1 || program.outputs.size() != 1) return -1;
-  const auto* body = std::get_if<te::MapReduce>(&program.stages[0].body);
-  if (!body || body->combine.arity() != 0 || body->bodies.size() != 1) return -1;
-  const auto* load = te::as<te::Load>(body->bodies[0]);
-  if (!load || load->buffer.kind != BufferRef::Kind::kInput) return -1;
-  const kernel::TaskType& input = inputs[load->buffer.index];
-  // Of a view one dim may follow from the number of elements.
-  const auto open = std::ranges::count_if(body->axes, [](const Dim& dim) { return !dim.is_constant(); });
-  if (open > 1 || (open == 1 && std::ranges::any_of(body->axes, [](const Dim& dim) { return dim.is(0); }))) return -1;
-  if (input.dtype != body->bodies[0].dtype() || !(element_count(input.shape) == element_count(body->axes))) return -1;
-  const auto offset = [](const Shape& shape, const std::vector<Expr>& index) {
-    Expr result = te::index(0);
-    for (size_t k = 0; k < index.size(); ++k) result = result * shape[k].expr() + index[k];
-    return result;
-  };
-  const te::Ranges ranges = [&](const Expr& leaf) -> te::Interval {
-    const auto* variable = te::as<te::Var>(leaf);
-    const auto extent = variable ? body->axes[variable->index].constant() : std::nullopt;
-    if (!extent) return {};
-    return {0, *extent - 1};
-  };
-  const Expr moved =
-      offset(input.shape, load->index) - offset(body->axes, te::axes(static_cast<int>(body->axes.size())));
-  return te::as_constant(te::simplify_index(without_points(moved, *body), ranges)) == 0 ? load->buffer.index : -1;
-}
-
-int viewed_input(const kernel::Kernel& kernel) {
-  std::vector<const kernel::Block*> blocks;
-  kernel::for_each_block(kernel.body, [&](const kernel::Block& block, const auto&) { blocks.push_back(&block); });
-  if (blocks.size() != 1 || blocks[0]->is_reduction() || blocks[0]->bodies.size() != 1) return -1;
-  const auto* load = te::as<te::Load>(blocks[0]->bodies[0]);
-  if (!load) return -1;
-  const kernel::Buffer &from = kernel.buffers[load->buffer.index], &to = kernel.buffers[blocks[0]->writes[0].buffer];
-  const auto input = std::find(kernel.inputs.begin(), kernel.inputs.end(), load->buffer.index);
-  if (input == kernel.inputs.end() || from.dtype != to.dtype || !(element_count(from.shape) == element_count(to.shape)))
-    return -1;
-  const te::Ranges ranges = [&](const Expr& leaf) -> te::Interval {
-    const auto* variable = te::as<te::Var>(leaf);
-    if (!variable) return {};
-    return {0, te::as_constant(blocks[0]->axes[variable->index].extent).value_or(0) - 1};
-  };
-  const Expr moved = kernel::offset_of(from, load->index) - kernel::offset_of(to, blocks[0]->writes[0].index);
-  return te::as_constant(te::simplify_index(moved, ranges)) == 0 ? static_cast<int>(input - kernel.inputs.begin()) : -1;
 }
 
 }  // namespace isomer

@@ -13,6 +13,7 @@ struct FuseOptions {
   // False, to measure what they give:
   bool enabled = true;    ///< else every node is a task
   bool attention = true;  ///< else products and the rows between them are tasks of their own
+  bool rows = true;       ///< else reductions of rows and what is computed of them and the rows again are
 };
 
 /// The tasks of a graph whose dims are bound, in an order in which they can run; nodes that no output needs are left
@@ -21,11 +22,5 @@ struct FuseOptions {
 Result<std::vector<Task>> fuse(const Graph& graph, const FuseOptions& options, TaskDecider& decider);
 /// As preferred.
 Result<std::vector<Task>> fuse(const Graph& graph, const FuseOptions& options = {});
-
-/// Where a program only renames the elements of one input, in the order in which they lie in memory: that input; else
-/// -1.
-int viewed_input(const te::Program& program, const std::vector<kernel::TaskType>& inputs);
-/// The same for a kernel whose layouts have been set.
-int viewed_input(const kernel::Kernel& kernel);
 
 }  // namespace isomer

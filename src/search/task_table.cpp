@@ -11,6 +11,7 @@
 #include "kernel/access.h"
 #include "kernel/task_text.h"
 #include "kernel/tree.h"
+#include "search/form.h"
 #include "search/fuse.h"
 
 namespace isomer {

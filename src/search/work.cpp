@@ -5,6 +5,7 @@
 
 #include "graph/infer.h"
 #include "graph/op_def.h"
+#include "search/form.h"
 #include "search/fuse.h"
 
 namespace isomer {
