@@ -10,6 +10,8 @@
 #include "driver/told.h"
 #include "isomer/rule.h"
 #include "substitutions/library/library.h"
+#include "substitutions/library/rules_file.h"
+#include "substitutions/mutate/by_elements.h"
 #include "util/hash.h"
 #include "verify/prover/prove.h"
 
@@ -20,6 +22,18 @@ using namespace substitutions;
 
 constexpr int kDraws = 24;         ///< of types from each family of shapes, where the user gives none
 constexpr size_t kMostProved = 6;  ///< of them, the largest are tried to prove
+
+/// A rule that is as general as it is stated: wherever it is used, its elements are compared. Nothing where they are
+/// not seen to be the same here.
+std::optional<Rule> rule_by_elements(const StatedEquation& stated, verify::Prover& prover) {
+  Rule rule;
+  rule.outputs = stated.outputs;
+  rule.proof = proof_by_elements(rule.outputs);
+  rule.example = {*stated.types, {}};
+  rule.float_class = float_class_of(rule.proof, prover.laws.axioms());
+  if (!replayed(rule, prover.laws.axioms(), prover.laws.signatures()).ok()) return std::nullopt;
+  return rule;
+}
 
 /// A rule from the equation, or the numbers that refute it.
 Result<std::variant<Rule, verify::Counterexample>> rule_of(const StatedEquation& stated, verify::Prover& prover,
@@ -45,6 +59,7 @@ Result<std::variant<Rule, verify::Counterexample>> rule_of(const StatedEquation&
     else
       last = std::move(proved).error();
   }
+  for (size_t k = 0; k < std::min(places.size(), kMostProved) && !rule; ++k) rule = rule_by_elements(places[k], prover);
   if (!rule) return *std::move(last);
   if (rule->float_class < FloatClass::kFinite)
     if (auto found = counterexample(rule->float_class)) return Made(*std::move(found));

@@ -58,16 +58,9 @@ class Schedules : public CommandLine {
   }
 };
 
-/// The fenced block of a page that starts with ```KIND.
-std::string block_of(const std::string& page, const std::string& kind) {
-  const std::string fence = "```" + kind + "\n";
-  const size_t start = page.find(fence) + fence.size();
-  return page.substr(start, page.find("```", start) - start);
-}
-
 TEST_F(Schedules, TheExampleOfTheDocsCompilesAndIsPrintedAsItWasWritten) {
   const std::string layer = model(kLayer, "layer.onnx");
-  const std::string trace = block_of(read_file(source_path("docs/schedule.md")), "trace");
+  const std::string trace = block_of("docs/schedule.md", "trace");
   const std::string given = "Gemm+Relu=" + file("layer.trace", trace);
   const Outcome compiled = isomer({"compile", layer, "-o", path("layer.iso"), "--schedule", given, "--threads", "2"});
   ASSERT_EQ(compiled.exit_code, 0) << compiled.err;
@@ -243,7 +236,7 @@ TEST_F(Schedules, TracesSayWhatWasDecided) {
 class Templates : public Schedules {
  protected:
   static std::string example(const std::string& kind) {
-    return block_of(read_file(source_path("docs/templates.md")), kind);
+    return block_of("docs/templates.md", kind);
   }
   static std::string replaced(std::string text, const std::string& what, const std::string& by) {
     EXPECT_THAT(text, HasSubstr(what));

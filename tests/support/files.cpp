@@ -41,4 +41,12 @@ ScratchFolder::~ScratchFolder() {
   fs::remove_all(path_, ignored);
 }
 
+std::string block_of(const fs::path& page, const std::string& kind) {
+  const std::string text = read_file(source_path(page)), fence = "\n```" + kind + "\n";
+  const size_t found = text.find(fence), start = found + fence.size();
+  const size_t end = found == std::string::npos ? found : text.find("```", start);
+  if (end == std::string::npos) throw std::runtime_error(page.string() + ": no block " + kind);
+  return text.substr(start, end - start);
+}
+
 }  // namespace isomer::test

@@ -32,4 +32,7 @@ class ScratchFolder {
   std::filesystem::path path_;
 };
 
+/// The fenced block that starts with ```KIND, of a page of the tree; throws std::runtime_error where there is none.
+std::string block_of(const std::filesystem::path& page, const std::string& kind);
+
 }  // namespace isomer::test

@@ -2,6 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sstream>
+
+#include "support/files.h"
 #include "support/long_run.h"
 #include "verify/claim_support.h"
 #include "verify/laws/prove_axioms.h"
@@ -316,6 +319,23 @@ TEST(AxiomProofs, AreTheSameOnAnyNumberOfThreads) {
     proved += one[k].holds() ? 1 : 0;
   }
   EXPECT_GE(proved, axioms.size() * 3 / 4);
+}
+
+/// docs/adding-a-law.md: what it says of laws holds.
+TEST_F(LawProofs, ThePageOnLawsSaysWhichHold) {
+  for (const bool is_true : {true, false}) {
+    std::istringstream lines(isomer::test::block_of("docs/adding-a-law.md", is_true ? "laws" : "no-laws"));
+    int count = 0;
+    for (std::string line; std::getline(lines, line); ++count) {
+      const size_t bar = line.find(" | ");
+      ASSERT_NE(bar, std::string::npos) << line;
+      const LawProof found =
+          proof_of(law(line.substr(bar + 3).c_str()), line.substr(0, bar), is_true ? kTrials : kTrialsOfFalse);
+      EXPECT_GT(found.structures, 0) << line;
+      EXPECT_EQ(found.holds(), is_true) << line << ": " << found.open;
+    }
+    EXPECT_EQ(count, 4);
+  }
 }
 
 }  // namespace
