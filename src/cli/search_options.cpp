@@ -88,11 +88,13 @@ void add_compile_options(CLI::App& app, CompileChoices& choices) {
          fmt::format("Of optimization; 3: searched over proved rules and measured (default: {}, with --schedule 2)",
                      choices.usual_level))
       ->check(CLI::Range(0, 3));
-  app.add_option("--without", choices.without,
-                 "Leave these out, to see what they give: fusion, attention, rows, layouts, packing, micro-tiles, words, "
-                 "alternatives (of fusion and layouts, which level 3 measures)")
+  app.add_option(
+         "--without", choices.without,
+         "Leave these out, to see what they give: fusion, attention, rows, layouts, packing, micro-tiles, words, "
+         "alternatives (of fusion and layouts, which level 3 measures)")
       ->delimiter(',')
-      ->check(CLI::IsMember({"fusion", "attention", "rows", "layouts", "packing", "micro-tiles", "words", "alternatives"}))
+      ->check(
+          CLI::IsMember({"fusion", "attention", "rows", "layouts", "packing", "micro-tiles", "words", "alternatives"}))
       ->allow_extra_args(false);
   app.add_option("--choose", choices.plan,
                  "VALUE=together, apart, channels-last or row-major: how the task that makes a value is cut and laid "

@@ -1,5 +1,6 @@
 // What programs of tasks look like, as fusion and layouts ask: what they are made of, and how they read an input. Never
-// which operators they came from. Tests: tests/search/fuse_test.cpp
+// which operators they came from. Tests: tests/search/row_fusion_test.cpp,
+// tests/search/compile_test.cpp
 #pragma once
 
 #include <functional>

@@ -235,9 +235,7 @@ TEST_F(Schedules, TracesSayWhatWasDecided) {
 /// Examples of docs/templates.md.
 class Templates : public Schedules {
  protected:
-  static std::string example(const std::string& kind) {
-    return block_of("docs/templates.md", kind);
-  }
+  static std::string example(const std::string& kind) { return block_of("docs/templates.md", kind); }
   static std::string replaced(std::string text, const std::string& what, const std::string& by) {
     EXPECT_THAT(text, HasSubstr(what));
     return text.replace(text.find(what), what.size(), by);

@@ -353,7 +353,8 @@ TEST_F(WrittenProofs, SayWhichLineIsWrongAndWhatWasExpected) {
     std::string_view line, instead, says;
   };
   const Case cases[] = {
-      {"isomer proof", "isomer proof 1", "line 1: 'isomer proof 3' expected, 'isomer proof 1' of another version found"},
+      {"isomer proof", "isomer proof 1",
+       "line 1: 'isomer proof 3' expected, 'isomer proof 1' of another version found"},
       {"isomer proof", "a proof", "line 1: a proof, which begins with 'isomer proof 3', expected, 'a proof' found"},
       {"input", "input 12", "line 2: 32 hexadecimal digits expected, '12' found"},
       {"input", "output 12", "line 2: 'input …' expected"},

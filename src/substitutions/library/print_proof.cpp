@@ -52,8 +52,8 @@ std::string print_step(const ProofStep& step) {
 }
 
 std::string print(const ModelProof& proof, std::span<const verify::StatedAxiom> axioms) {
-  std::string result = fmt::format("{}\ninput {}\noutput {}\nfp {}\n", kProofTitle,
-                                   proof.input.hex(), proof.output.hex(), name(proof.fp));
+  std::string result = fmt::format("{}\ninput {}\noutput {}\nfp {}\n", kProofTitle, proof.input.hex(),
+                                   proof.output.hex(), name(proof.fp));
   for (const auto& [name, value] : proof.dims) result += fmt::format("dim {}={}\n", te::quoted(name), value);
   for (const auto& [name, dims] : proof.shapes)
     result += fmt::format("shape {}=[{}]\n", te::quoted(name), fmt::join(dims, ","));
