@@ -303,7 +303,7 @@ class Fuser {
       for (size_t j = 0; j < groups_[rows].task.inputs.size(); ++j) {
         const int source = maker(groups_[rows], j);
         if (source < 0 || (groups_[source].form != Form::kAnchor && groups_[source].form != Form::kRows) ||
-            groups_[source].has_rows || !is_read_by_one(groups_[rows], j))
+            groups_[source].has_rows || (groups_[rows].rows.empty() && !is_read_by_one(groups_[rows], j)))
           continue;
         if (!(*graph_.value(groups_[rows].task.inputs[j]).type.shape == shape)) continue;
         if (row_dim(groups_[rows].task.program, static_cast<int>(j), shape) == along &&

@@ -114,20 +114,6 @@ std::optional<int64_t> trailing_axis(const Pattern& pattern, const Graph& graph,
   return sorted.back() == -1 && sorted.front() >= -rank ? std::optional(sorted.front()) : std::nullopt;
 }
 
-/// v of a square root, of 1 over one, or of a power that is the same; invalid where the value is none.
-ValueId below_root(const Pattern& pattern, ValueId value, bool inverse) {
-  if (const Node* power = pattern.producer(value, "Pow"))
-    return pattern.scalar(power->inputs[1]) == (inverse ? -0.5 : 0.5) ? power->inputs[0] : ValueId();
-  if (inverse) {
-    const Node* reciprocal = pattern.producer(value, "Reciprocal");
-    const Node* div = pattern.producer(value, "Div");
-    if (div && pattern.scalar(div->inputs[0]) == 1.0) return below_root(pattern, div->inputs[1], false);
-    return reciprocal ? below_root(pattern, reciprocal->inputs[0], false) : ValueId();
-  }
-  const Node* root = pattern.producer(value, "Sqrt");
-  return root ? root->inputs[0] : ValueId();
-}
-
 /// What is divided by the root of a mean of squares and an epsilon.
 struct OverRoot {
   ValueId value, squares;
@@ -137,15 +123,10 @@ struct OverRoot {
 
 /// value / sqrt(mean(squares) + epsilon), or value times one over that; in each way in which it may be read.
 std::vector<OverRoot> over_roots(const Pattern& pattern, const Graph& graph, ValueId quotient) {
-  std::vector<std::pair<ValueId, ValueId>> candidates;
-  if (const Node* div = pattern.producer(quotient, "Div"))
-    candidates.emplace_back(div->inputs[0], below_root(pattern, div->inputs[1], false));
-  if (const Node* product = pattern.producer(quotient, "Mul"))
-    for (const int side : {0, 1})
-      candidates.emplace_back(product->inputs[1 - side], below_root(pattern, product->inputs[side], true));
   std::vector<OverRoot> found;
-  for (const auto& [value, below] : candidates) {
-    const Node* shifted = below.valid() ? pattern.producer(below, "Add") : nullptr;
+  for (const auto& [value, denominator] : pattern.quotients(quotient)) {
+    const Node* root = pattern.producer(denominator, "Sqrt");
+    const Node* shifted = root ? pattern.producer(root->inputs[0], "Add") : nullptr;
     for (const int side : {0, 1}) {
       const auto eps = shifted ? pattern.scalar(shifted->inputs[1 - side]) : std::nullopt;
       const Node* mean = eps ? pattern.producer(shifted->inputs[side], "ReduceMean") : nullptr;

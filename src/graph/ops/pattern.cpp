@@ -42,6 +42,20 @@ std::optional<std::vector<int64_t>> Pattern::ints(ValueId value) const {
   return tensor->integers();
 }
 
+std::vector<std::pair<ValueId, ValueId>> Pattern::quotients(ValueId value) const {
+  if (const Node* div = producer(value, "Div")) return {{div->inputs[0], div->inputs[1]}};
+  std::vector<std::pair<ValueId, ValueId>> found;
+  if (const Node* product = producer(value, "Mul"))
+    for (const int side : {0, 1}) {
+      const ValueId numerator = product->inputs[1 - side], inverse = product->inputs[side];
+      const Node* div = producer(inverse, "Div");
+      if (const Node* reciprocal = producer(inverse, "Reciprocal"))
+        found.emplace_back(numerator, reciprocal->inputs[0]);
+      if (div && scalar(div->inputs[0]) == 1.0) found.emplace_back(numerator, div->inputs[1]);
+    }
+  return found;
+}
+
 Node Pattern::make(std::string_view op_type, std::vector<ValueId> inputs, Attributes attributes) const {
   Node node;
   node.op = find_op(op_type);

@@ -23,6 +23,9 @@ class Pattern {
   /// The element of a float constant of one element.
   std::optional<double> scalar(ValueId value) const;
   std::optional<std::vector<int64_t>> ints(ValueId value) const;
+  /// Numerator and denominator of what the value is the quotient of, or the product with one over the denominator; in
+  /// each way in which it may be read so.
+  std::vector<std::pair<ValueId, ValueId>> quotients(ValueId value) const;
   /// A node without outputs, as `recognize` proposes it.
   Node make(std::string_view op_type, std::vector<ValueId> inputs, Attributes attributes = {}) const;
 

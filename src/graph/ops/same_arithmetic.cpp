@@ -10,10 +10,10 @@
 namespace isomer::ops {
 namespace {
 
-/// A factor of a product: the value to the power of so many halves. An addend: the value.
+/// A factor of a product, or what it is divided by; an addend.
 struct Operand {
   ValueId value;
-  int halves = 2;
+  bool is_divisor = false;
 };
 using Operands = std::vector<Operand>;
 
@@ -38,8 +38,8 @@ class Comparison {
     if (x.constant) return x.constant->same_contents(*y.constant);
     if (is_float(x.type.dtype)) {
       const auto factors = std::pair(factors_of(0, a), factors_of(1, b));
-      if (factors.first.size() > 1 || factors.second.size() > 1) return same(factors.first, factors.second);
-      if (factors.first[0].halves != 2 || factors.second[0].halves != 2) return same(factors.first, factors.second);
+      if (factors.first.size() > 1 || factors.second.size() > 1 || factors.first[0].is_divisor)
+        return same(factors.first, factors.second);
       const auto addends = std::pair(addends_of(0, a), addends_of(1, b));
       if (addends.first.size() > 1 || addends.second.size() > 1) return same(addends.first, addends.second);
     }
@@ -54,7 +54,7 @@ class Comparison {
     if (first.size() != second.size()) return false;
     for (const Operand& operand : first) {
       const auto found = std::find_if(second.begin(), second.end(), [&](const Operand& other) {
-        return other.halves == operand.halves && same(operand.value, other.value);
+        return other.is_divisor == operand.is_divisor && same(operand.value, other.value);
       });
       if (found == second.end()) return false;
       second.erase(found);
@@ -73,41 +73,33 @@ class Comparison {
     return factors;
   }
 
-  /// What the operand is a product of. Only whole powers of products are products of powers.
+  /// What the operand is a product of.
   void collect(int side, Operand operand, Operands& factors) const {
     const Pattern pattern(graphs_[side]);
-    const auto [id, halves] = operand;
-    const bool is_whole = halves % 2 == 0;
-    if (const Node* product = pattern.producer(id, "Mul"); product && is_whole) {
-      for (const ValueId input : product->inputs) collect(side, {input, halves}, factors);
-    } else if (const Node* quotient = pattern.producer(id, "Div"); quotient && is_whole) {
-      const auto numerator = pattern.scalar(quotient->inputs[0]);
-      const bool is_one = numerator == 1.0 && value(side, quotient->inputs[0]).type.shape->empty();
-      if (!is_one) collect(side, {quotient->inputs[0], halves}, factors);
-      collect(side, {quotient->inputs[1], -halves}, factors);
+    const auto [id, is_divisor] = operand;
+    if (const Node* product = pattern.producer(id, "Mul")) {
+      for (const ValueId input : product->inputs) collect(side, {input, is_divisor}, factors);
+    } else if (const Node* quotient = pattern.producer(id, "Div")) {
+      const bool is_one =
+          pattern.scalar(quotient->inputs[0]) == 1.0 && value(side, quotient->inputs[0]).type.shape->empty();
+      if (!is_one) collect(side, {quotient->inputs[0], is_divisor}, factors);
+      collect(side, {quotient->inputs[1], !is_divisor}, factors);
     } else if (const Node* reciprocal = pattern.producer(id, "Reciprocal")) {
-      collect(side, {reciprocal->inputs[0], -halves}, factors);
-    } else if (const Node* root = pattern.producer(id, "Sqrt"); root && is_whole) {
-      collect(side, {root->inputs[0], halves / 2}, factors);
-    } else if (const auto power = small_power(side, id); power && is_whole) {
-      const int times = std::max(1, std::abs(*power) / 2);
-      const int each = *power / times * (halves / 2);
-      for (int k = 0; k < times; ++k)
-        collect(side, {graphs_[side].node(value(side, id).producer).inputs[0], each}, factors);
+      collect(side, {reciprocal->inputs[0], !is_divisor}, factors);
+    } else if (const Node* square = square_of(side, id)) {
+      for (int k = 0; k < 2; ++k) collect(side, {square->inputs[0], is_divisor}, factors);
     } else {
       factors.push_back(operand);
     }
   }
 
-  /// Of a Pow by 2, 1/2 or -1/2: the exponent in halves.
-  std::optional<int> small_power(int side, ValueId id) const {
+  const Node* square_of(int side, ValueId id) const {
     const Pattern pattern(graphs_[side]);
     const Node* power = pattern.producer(id, "Pow");
-    const auto exponent = power ? pattern.scalar(power->inputs[1]) : std::nullopt;
-    if (!exponent || value(side, id).type != value(side, power->inputs[0]).type) return std::nullopt;
-    for (const int halves : {4, 1, -1})
-      if (*exponent * 2 == halves) return halves;
-    return std::nullopt;
+    return power && pattern.scalar(power->inputs[1]) == 2.0 &&
+                   value(side, id).type == value(side, power->inputs[0]).type
+               ? power
+               : nullptr;
   }
 
   Operands addends_of(int side, ValueId id) const {

@@ -174,8 +174,9 @@ std::optional<Node> propose(const Pattern& pattern, std::string_view op_type, Va
 
 std::optional<Node> recognize_softmax(const Graph& graph, NodeId root) {
   const Pattern pattern(graph);
-  const Node* div = pattern.node(root, "Div");
-  return div ? propose(pattern, "Softmax", div->inputs[0], div->inputs[1]) : std::nullopt;
+  for (const auto& [exponentials, sum] : pattern.quotients(graph.node(root).outputs[0]))
+    if (auto node = propose(pattern, "Softmax", exponentials, sum)) return node;
+  return std::nullopt;
 }
 
 std::optional<Node> recognize_log_softmax(const Graph& graph, NodeId root) {

@@ -1,9 +1,9 @@
 // The way back from primitives to composite operators (LayerNormalization, Gelu, Gemm, Softmax …): each row that has an
 // expansion may recognize the last node of one and propose the node that it would stand for. A proposal is believed
 // only when its own expansion and the nodes that it replaces, both simplified, are the same graph, products and sums in
-// any order; when nothing else
-// reads what lies between (but what is replaced with it); and when the model's opset has the operator and can say this
-// use of it. Graphs of more than 50,000 nodes are left as they are. Test: tests/passes/contract.txt
+// any order; when nothing else reads what lies between (but what is replaced with it); and when the model's opset has
+// the operator and can say this use of it. Graphs of more than 50,000 nodes are left as they are. Test:
+// tests/passes/contract.txt
 #pragma once
 
 #include <set>

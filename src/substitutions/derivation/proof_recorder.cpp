@@ -19,6 +19,8 @@ using verify::Ledger;
 
 /// Arguments of arguments that are looked at to show that two values are equal.
 constexpr int kDeepest = 4;
+/// Values that a composite's are compared with.
+constexpr size_t kMostBelow = 48;
 /// Equal values that are tried for one.
 constexpr size_t kMostMembers = 4;
 /// Elements of a constant that a proof may hold, and from which on it is better another in a new shape.
@@ -172,6 +174,17 @@ bool ProofRecorder::settle(int value, std::set<int>& seen) {
   return false;
 }
 
+/// What the value is computed of, the nearest first.
+std::vector<int> ProofRecorder::below(int value) const {
+  std::vector<int> found = {value};
+  for (size_t k = 0; k < found.size() && found.size() < kMostBelow; ++k)
+    for (const int argument : proof_->ledger().arguments(found[k]))
+      if (argument >= 0 && proof_->ledger().producer(argument).first &&
+          std::ranges::find(found, argument) == found.end())
+        found.push_back(argument);
+  return found;
+}
+
 /// Values that are equal to one of two, with those that are equal to the other, the latest first.
 std::vector<std::pair<int, int>> ProofRecorder::members_of(int first, int second) const {
   const auto made = [&](int value) {
@@ -213,7 +226,14 @@ bool ProofRecorder::prove(int first, int second, int depth) {
   for (const auto& [a, b] : members_of(first, second))
     if (same(a, b) || by_arguments(a, b)) return true;
   for (const auto& [composite, other] : {std::pair(first, second), std::pair(second, first)}) {
+    const int before = proof_->count();
     if (!expand(composite)) continue;
+    // What stands inside of it comes first: its sums are equal to others where they are of equal values.
+    const std::vector<int> inside = below(other);
+    for (int number = before; number < proof_->count() && !ledger.equal(composite, other); ++number)
+      if (const auto made = proof_->value(number); made.ok())
+        for (const int member : inside)
+          if (!ledger.equal(member, *made) && by_arguments(member, *made)) break;
     if (ledger.equal(composite, other)) return true;
     for (const int member : std::vector<int>(ledger.members(composite)))
       if (member != composite && (by_arguments(member, other) || same(member, other)))

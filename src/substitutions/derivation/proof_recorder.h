@@ -63,6 +63,7 @@ class ProofRecorder {
 
   /// Ways to show that two values are equal; false where none was found.
   bool prove(int first, int second, int depth = 0);
+  std::vector<int> below(int value) const;
   std::vector<std::pair<int, int>> members_of(int first, int second) const;
   bool same(int first, int second);
   bool expand(int value);

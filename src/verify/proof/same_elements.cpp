@@ -8,6 +8,7 @@
 #include "graph/movement.h"
 #include "graph/rounding.h"
 #include "graph/te/program_text.h"
+#include "graph/te/regroup.h"
 #include "graph/te/rewrite_program.h"
 #include "graph/te/simplify.h"
 
@@ -62,6 +63,7 @@ class Comparison {
                    fmt::format("two values of one type of known rank expected, {} and {} found", a.text(), b.text())};
     const auto x = expression(first, *a.shape), y = expression(second, *a.shape);
     if (x && y && *x == *y) return te::as<te::Load>(*x) ? float_class_ : std::max(float_class_, class_elsewhere(*x));
+    if (x && y && te::regrouped(*x) == te::regrouped(*y)) return std::max(float_class_, FloatClass::kReassociated);
     if (const auto float_class = by_programs(first, second)) return *float_class;
     return Error{ErrorKind::kMismatch, "", "two values of the same elements expected, others found"};
   }
