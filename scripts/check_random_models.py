@@ -939,11 +939,17 @@ def is_decided_by_rounding(model, feeds, expected, found):
     wrong, note = Reference(model).judge(feeds, expected, found, "reassociate")
     if not wrong or note:
         return True
-    try:
-        other = ReferenceEvaluator(model).run(None, feeds)
-    except Exception:  # it lacks operators
-        return False
-    return first_of(values_differ, model, [np.asarray(each) for each in other], found) is None
+    # What cancels may leave a rounding of either sign in the runtime's, and none in that of another.
+    for port, a, b in zip(model.graph.output, expected, found):
+        if values_differ(a, b, RUN_TOLERANCE, 1):
+            made, given = cut(model, port.name, feeds)
+            try:
+                other = ReferenceEvaluator(made).run(None, given)
+            except Exception:  # it lacks operators
+                return False
+            if values_differ(np.asarray(other[0]), b):
+                return False
+    return True
 
 
 def called(command):
