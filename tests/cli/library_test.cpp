@@ -91,28 +91,6 @@ TEST_F(CheckEquations, BrokenInputsGetASentence) {
                3, "none.rules");
 }
 
-/// docs/adding-a-rule.md, from the equations to a model.
-TEST_F(CheckEquations, ThePageOnRulesDoesWhatItSays) {
-  write_file(path("mine.equations"), block_of("docs/adding-a-rule.md", "equations"));
-  model(
-      "graph (x: float32[2,4], v: float32[4,3], w: float32[4,5]) -> (a, b) {\n a = MatMul(x, v)\n b = MatMul(x, "
-      "w)\n}\n",
-      "model.onnx");
-  const std::string commands = block_of("docs/adding-a-rule.md", "sh");
-  const Outcome done = run_program(
-      {"bash", "-e", "-c", "cd \"$0\"; isomer() { \"" + tool_path("isomer").string() + "\" \"$@\"; }\n" + commands,
-       folder_.path().string()});
-  EXPECT_EQ(done.exit_code, 0) << done.err;
-  for (const char* rule : {"mean-of-turned", "gates", "two-branches"}) EXPECT_THAT(done.out, HasSubstr(rule));
-  EXPECT_THAT(read_file(path("mine.proofs")), HasSubstr("mean-of-turned\n\telements"));
-  EXPECT_THAT(read_file(path("mine.rules")), HasSubstr("split=[v_"));
-  const Outcome wrong =
-      isomer({"library", "add", equations(block_of("docs/adding-a-rule.md", "wrong")), "-o", path("wrong")});
-  EXPECT_EQ(wrong.exit_code, 1);
-  EXPECT_THAT(wrong.out, HasSubstr("refuted"));
-  EXPECT_FALSE(std::filesystem::exists(path("wrong.rules")));
-}
-
 class CheckAxioms : public CommandLine {
  protected:
   /// What the command says in JSON, asked once: it takes seconds.

@@ -60,7 +60,7 @@ class Schedules : public CommandLine {
 
 TEST_F(Schedules, TheExampleOfTheDocsCompilesAndIsPrintedAsItWasWritten) {
   const std::string layer = model(kLayer, "layer.onnx");
-  const std::string trace = block_of("docs/schedule.md", "trace");
+  const std::string trace = blocks_of("docs/schedule.md", "trace")[0];
   const std::string given = "Gemm+Relu=" + file("layer.trace", trace);
   const Outcome compiled = isomer({"compile", layer, "-o", path("layer.iso"), "--schedule", given, "--threads", "2"});
   ASSERT_EQ(compiled.exit_code, 0) << compiled.err;
@@ -235,7 +235,7 @@ TEST_F(Schedules, TracesSayWhatWasDecided) {
 /// Examples of docs/templates.md.
 class Templates : public Schedules {
  protected:
-  static std::string example(const std::string& kind) { return block_of("docs/templates.md", kind); }
+  static std::string example(const std::string& kind) { return blocks_of("docs/templates.md", kind)[0]; }
   static std::string replaced(std::string text, const std::string& what, const std::string& by) {
     EXPECT_THAT(text, HasSubstr(what));
     return text.replace(text.find(what), what.size(), by);

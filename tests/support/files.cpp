@@ -41,12 +41,15 @@ ScratchFolder::~ScratchFolder() {
   fs::remove_all(path_, ignored);
 }
 
-std::string block_of(const fs::path& page, const std::string& kind) {
+std::vector<std::string> blocks_of(const fs::path& page, const std::string& kind) {
   const std::string text = read_file(source_path(page)), fence = "\n```" + kind + "\n";
-  const size_t found = text.find(fence), start = found + fence.size();
-  const size_t end = found == std::string::npos ? found : text.find("```", start);
-  if (end == std::string::npos) throw std::runtime_error(page.string() + ": no block " + kind);
-  return text.substr(start, end - start);
+  std::vector<std::string> blocks;
+  for (size_t at = text.find(fence); at != std::string::npos; at = text.find(fence, at)) {
+    at += fence.size();
+    blocks.push_back(text.substr(at, text.find("```", at) - at));
+  }
+  if (blocks.empty()) throw std::runtime_error(page.string() + ": no block " + kind);
+  return blocks;
 }
 
 }  // namespace isomer::test

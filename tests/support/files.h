@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 namespace isomer::test {
 
@@ -32,7 +33,7 @@ class ScratchFolder {
   std::filesystem::path path_;
 };
 
-/// The fenced block that starts with ```KIND, of a page of the tree; throws std::runtime_error where there is none.
-std::string block_of(const std::filesystem::path& page, const std::string& kind);
+/// The fenced blocks that start with ```KIND, of a page of the tree; throws std::runtime_error where there is none.
+std::vector<std::string> blocks_of(const std::filesystem::path& page, const std::string& kind);
 
 }  // namespace isomer::test

@@ -18,6 +18,7 @@ TEST(Regrouped, ProductsAndSumsInAnyOrderAreOne) {
   EXPECT_EQ(regrouped(a / r), regrouped(a * (Number(1) / r)));
   EXPECT_EQ(regrouped(a / (b / c)), regrouped(a * c / b));
   EXPECT_EQ(regrouped(pow(a, literal(2, DataType::kFloat32)) * b), regrouped(a * b * a));
+  EXPECT_EQ(regrouped(pow(a, literal(3, DataType::kFloat32))), regrouped(a * a * a));
   EXPECT_EQ(regrouped(erf((a + b) * c) * a), regrouped(a * erf(c * (b + a))));
 }
 
@@ -29,6 +30,7 @@ TEST(Regrouped, WhatIsNotTheSameStaysApart) {
   EXPECT_NE(regrouped(a * a), regrouped(a));
   EXPECT_NE(regrouped(a / a), regrouped(literal(1, DataType::kFloat32)));
   EXPECT_NE(regrouped(pow(a, literal(3, DataType::kFloat32))), regrouped(a * a));
+  EXPECT_NE(regrouped(pow(a, b)), regrouped(a * b));
   EXPECT_NE(regrouped(exp(a + b)), regrouped(exp(a) + b));
 }
 

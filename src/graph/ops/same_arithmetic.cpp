@@ -86,20 +86,20 @@ class Comparison {
       collect(side, {quotient->inputs[1], !is_divisor}, factors);
     } else if (const Node* reciprocal = pattern.producer(id, "Reciprocal")) {
       collect(side, {reciprocal->inputs[0], !is_divisor}, factors);
-    } else if (const Node* square = square_of(side, id)) {
-      for (int k = 0; k < 2; ++k) collect(side, {square->inputs[0], is_divisor}, factors);
+    } else if (const auto [base, times] = power_of(side, id); times > 0) {
+      for (int k = 0; k < times; ++k) collect(side, {base, is_divisor}, factors);
     } else {
       factors.push_back(operand);
     }
   }
 
-  const Node* square_of(int side, ValueId id) const {
+  /// The base of a square or cube, and which of them it is; 0: neither.
+  std::pair<ValueId, int> power_of(int side, ValueId id) const {
     const Pattern pattern(graphs_[side]);
     const Node* power = pattern.producer(id, "Pow");
-    return power && pattern.scalar(power->inputs[1]) == 2.0 &&
-                   value(side, id).type == value(side, power->inputs[0]).type
-               ? power
-               : nullptr;
+    if (!power || value(side, id).type != value(side, power->inputs[0]).type) return {};
+    const auto exponent = pattern.scalar(power->inputs[1]);
+    return {power->inputs[0], exponent == 2.0 ? 2 : exponent == 3.0 ? 3 : 0};
   }
 
   Operands addends_of(int side, ValueId id) const {

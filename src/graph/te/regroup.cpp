@@ -5,6 +5,9 @@
 namespace isomer::te {
 namespace {
 
+/// That is written as a product.
+constexpr int64_t kLargestPower = 3;
+
 /// Those that are added and taken away, or multiplied and divided by.
 struct Terms {
   std::vector<Expr> with, against;
@@ -35,11 +38,11 @@ void collect_factors(const Expr& expr, bool is_divisor, Terms& terms) {
     collect_factors(two->right, is_divisor != (two->op == BinaryOp::kDiv), terms);
     return;
   }
-  if (two && two->op == BinaryOp::kPow && is_number(two->right, 2)) {
-    collect_factors(two->left, is_divisor, terms);
-    collect_factors(two->left, is_divisor, terms);
-    return;
-  }
+  for (int64_t exponent = 2; exponent <= kLargestPower; ++exponent)
+    if (two && two->op == BinaryOp::kPow && is_number(two->right, exponent)) {
+      for (int64_t k = 0; k < exponent; ++k) collect_factors(two->left, is_divisor, terms);
+      return;
+    }
   if (!is_number(expr, 1)) (is_divisor ? terms.against : terms.with).push_back(expr);
 }
 
