@@ -3,6 +3,7 @@
 
 #include "graph/te/parser.h"
 #include "graph/te/regroup.h"
+#include "graph/te/simplify.h"
 
 namespace isomer::te::test {
 namespace {
@@ -32,6 +33,14 @@ TEST(Regrouped, WhatIsNotTheSameStaysApart) {
   EXPECT_NE(regrouped(pow(a, literal(3, DataType::kFloat32))), regrouped(a * a));
   EXPECT_NE(regrouped(pow(a, b)), regrouped(a * b));
   EXPECT_NE(regrouped(exp(a + b)), regrouped(exp(a) + b));
+}
+
+TEST(Regrouped, WhatGrowsBeyondMeasureStays) {
+  for (const bool adds : {true, false}) {
+    Expr cubes = datum(0);
+    for (int k = 0; k < 24; ++k) cubes = pow(adds ? cubes + datum(1) : cubes, literal(3, DataType::kFloat32));
+    EXPECT_LT(node_count(regrouped(cubes), 100'000), 100'000);
+  }
 }
 
 TEST(Regrouped, IntegersStay) {

@@ -17,6 +17,9 @@ struct Operand {
 };
 using Operands = std::vector<Operand>;
 
+/// What is squared again and again has more: the last ones stay products then.
+constexpr size_t kMostOperands = 64;
+
 class Comparison {
  public:
   Comparison(const Graph& first, const Graph& second) : graphs_{first, second} {}
@@ -77,7 +80,9 @@ class Comparison {
   void collect(int side, Operand operand, Operands& factors) const {
     const Pattern pattern(graphs_[side]);
     const auto [id, is_divisor] = operand;
-    if (const Node* product = pattern.producer(id, "Mul")) {
+    if (factors.size() >= kMostOperands) {
+      factors.push_back(operand);
+    } else if (const Node* product = pattern.producer(id, "Mul")) {
       for (const ValueId input : product->inputs) collect(side, {input, is_divisor}, factors);
     } else if (const Node* quotient = pattern.producer(id, "Div")) {
       const bool is_one =
@@ -109,7 +114,7 @@ class Comparison {
       const ValueId next = pending.back();
       pending.pop_back();
       const Node* sum = Pattern(graphs_[side]).producer(next, "Add");
-      if (sum) {
+      if (sum && addends.size() + pending.size() < kMostOperands) {
         pending.insert(pending.end(), sum->inputs.begin(), sum->inputs.end());
       } else {
         addends.push_back({next});

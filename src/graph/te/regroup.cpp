@@ -2,15 +2,20 @@
 
 #include <algorithm>
 
+#include "graph/te/simplify.h"
+
 namespace isomer::te {
 namespace {
 
+/// Nodes as a tree.
+constexpr int64_t kLargest = 2000;
 /// That is written as a product.
 constexpr int64_t kLargestPower = 3;
 
 /// Those that are added and taken away, or multiplied and divided by.
 struct Terms {
   std::vector<Expr> with, against;
+  bool are_many() const { return static_cast<int64_t>(with.size() + against.size()) >= kLargest; }
 };
 
 bool is_number(const Expr& expr, int64_t value) {
@@ -19,7 +24,7 @@ bool is_number(const Expr& expr, int64_t value) {
 }
 
 void collect_addends(const Expr& expr, bool is_taken_away, Terms& terms) {
-  const auto* two = as<Binary>(expr);
+  const auto* two = terms.are_many() ? nullptr : as<Binary>(expr);
   const auto* one = as<Unary>(expr);
   if (two && (two->op == BinaryOp::kAdd || two->op == BinaryOp::kSub)) {
     collect_addends(two->left, is_taken_away, terms);
@@ -32,7 +37,7 @@ void collect_addends(const Expr& expr, bool is_taken_away, Terms& terms) {
 }
 
 void collect_factors(const Expr& expr, bool is_divisor, Terms& terms) {
-  const auto* two = as<Binary>(expr);
+  const auto* two = terms.are_many() ? nullptr : as<Binary>(expr);
   if (two && (two->op == BinaryOp::kMul || two->op == BinaryOp::kDiv)) {
     collect_factors(two->left, is_divisor, terms);
     collect_factors(two->right, is_divisor != (two->op == BinaryOp::kDiv), terms);
@@ -77,12 +82,15 @@ Expr regrouped(const Expr& expr) {
   return transform(expr, [](const Expr& node) -> Expr {
     if (!is_float(node.dtype()) || (!is_sum(node) && !is_product(node))) return {};
     Terms terms;
-    if (is_sum(node)) {
+    if (is_sum(node))
       collect_addends(node, false, terms);
-      return joined(BinaryOp::kAdd, BinaryOp::kSub, std::move(terms), literal(0, node.dtype()));
-    }
-    collect_factors(node, false, terms);
-    return joined(BinaryOp::kMul, BinaryOp::kDiv, std::move(terms), literal(1, node.dtype()));
+    else
+      collect_factors(node, false, terms);
+    const Expr result = is_sum(node)
+                            ? joined(BinaryOp::kAdd, BinaryOp::kSub, std::move(terms), literal(0, node.dtype()))
+                            : joined(BinaryOp::kMul, BinaryOp::kDiv, std::move(terms), literal(1, node.dtype()));
+    // Cubes of cubes are large as products.
+    return node_count(result, kLargest) < kLargest ? result : Expr();
   });
 }
 
