@@ -10,131 +10,193 @@
 namespace isomer::kernel {
 namespace {
 
-/// `packed`: a copy of an operand that is made beforehand.
-bool lay_out(Builder& builder, const std::string& name, const ProductPlan& plan, const std::string& packed) {
-  Schedule& schedule = builder.schedule;
-  const View& view = builder.view;
-  const size_t rank = view.block(name).axes.size();
-  std::vector<LoadAccess> operands = load_accesses(builder.kernel(), view.block(name));
-  const auto sums = sum_apart(builder, name);
-  if (!sums.ok()) return false;
+/// A product over a grid of blocks of threads: each thread sums up results of its own in registers, turn by turn, from
+/// copies of the operands in the memory of its block.
+class ProductLayout {
+ public:
+  /// `packed`: a copy of an operand that is made beforehand.
+  ProductLayout(Builder& builder, const std::string& name, const ProductPlan& plan, const std::string& packed)
+      : builder_(builder),
+        schedule_(builder.schedule),
+        view_(builder.view),
+        name_(name),
+        plan_(plan),
+        packed_(packed),
+        rank_(view_.block(name).axes.size()),
+        operands_(load_accesses(builder.kernel(), view_.block(name))) {}
 
-  const LoopIds loops = view.loops(name);
-  if (loops.size() != rank) return false;
-  const auto down = schedule.split(loops[plan.row_axis], Integers{-1, plan.threads_y, plan.rows});
-  const auto across = schedule.split(loops[plan.column_axis], Integers{-1, plan.threads_x, plan.columns});
-  if (!down.ok() || !across.ok()) return false;
-  LoopIds others, images;
-  for (size_t k = 0; k < rank; ++k) {
-    if (k == plan.row_axis || k == plan.column_axis) continue;
-    others.push_back(loops[k]);
-    if (plan.images == 1 || k != plan.image_axis) continue;
-    const auto parts = schedule.split(loops[k], Integers{-1, plan.images});
-    if (!parts.ok()) return false;
-    others.back() = (*parts)[0];
-    images = {(*parts)[1]};
+  /// False: it can't be, and the schedule is left half done.
+  bool lay_out() {
+    const auto sums = sum_apart(builder_, name_);
+    if (!sums.ok()) return false;
+    sums_ = *sums;
+    if (!divide_results() || !sum_in_registers() || !divide_reduction() || !start_with_zeros()) return false;
+    for (const LoadAccess& operand : operands_)
+      if (!fetch(operand)) return false;
+    annotate_turns();
+    if (plan_.by_tensor_cores && !multiply_by_tensor_cores()) return false;
+    return plan_.stages * bytes_of(schedule_, Scope::kShared) <= kMostSharedBytes &&
+           bytes_of(schedule_, Scope::kRegister) <= kSumBytes && check_launches(schedule_.finish()).ok();
   }
-  LoopIds order = others;
-  for (const LoopId loop : {(*down)[0], (*across)[0], (*down)[1], (*across)[1], (*down)[2]}) order.push_back(loop);
-  order.insert(order.end(), images.begin(), images.end());
-  order.push_back((*across)[2]);
-  if (!schedule.reorder(order).ok()) return false;
-  if (!others.empty()) {
-    const auto fused = others.size() == 1 ? Result<LoopId>(others[0]) : schedule.fuse(others);
-    if (!fused.ok() || !tried(schedule.bind(*fused, "block.z"))) return false;
-  }
-  const LoopId thread = (*across)[1];
-  if (!tried(schedule.bind((*down)[0], "block.y")) || !tried(schedule.bind((*across)[0], "block.x")) ||
-      !tried(schedule.bind((*down)[1], "thread.y")) || !tried(schedule.bind(thread, "thread.x")))
-    return false;
-  for (const LoopId loop : {(*down)[2], (*across)[2]}) (void)tried(schedule.unroll(loop));
-  for (const LoopId loop : images) (void)tried(schedule.unroll(loop));
 
-  if (!tried(schedule.compute_at(*sums, thread)) ||
-      !tried(schedule.set_scope(view.buffer(view.block(*sums).writes[0].buffer).name, "registers")))
-    return false;
-  const LoopIds own = view.inner_loops(*sums, thread);
-  const size_t reduces = view.block(*sums).reduce.size();
-  if (own.size() != rank + reduces) return false;
-  LoopIds tile(own.begin(), own.begin() + static_cast<std::ptrdiff_t>(rank)),
-      reduction(own.begin() + static_cast<std::ptrdiff_t>(rank), own.end());
-  // Where the copy reads by what is no sum of its loops, more than the thread's own results are computed.
-  if (view.iterations(tile) > plan.rows * plan.columns * plan.images) return false;
-  if (plan.images > 1) {
-    const LoopId of_columns = tile[plan.column_axis], of_images = tile[*plan.image_axis];
-    std::erase_if(tile, [&](LoopId loop) { return loop == of_columns || loop == of_images; });
-    tile.insert(tile.end(), {of_images, of_columns});
-  }
-  const auto steps =
-      schedule.split(reduction[plan.reduce_axis],
-                     plan.by_tensor_cores ? Integers{-1, plan.steps / kMmaSteps, kMmaSteps} : Integers{-1, plan.steps});
-  if (!steps.ok()) return false;
-  // A turn takes some steps at one place of a window, say.
-  LoopIds turns = {(*steps)[0]}, inner(steps->begin() + 1, steps->end());
-  for (size_t k = 0; k < reduces; ++k)
-    if (k != plan.reduce_axis) turns.push_back(reduction[k]);
-  inner.insert(inner.end(), tile.begin(), tile.end());
-  LoopIds ordered = turns;
-  ordered.insert(ordered.end(), inner.begin(), inner.end());
-  if (!schedule.reorder(ordered).ok()) return false;
-  const auto turn = turns.size() == 1 ? Result<LoopId>(turns[0]) : schedule.fuse(turns);
-  if (!turn.ok()) return false;
-  if (plan.images > 1) {
-    const auto columns = schedule.fuse({tile.end()[-2], tile.end()[-1]});
-    if (!columns.ok()) return false;
-    tile.pop_back();
-    tile.back() = *columns;
-  }
-  const auto zeros = schedule.decompose_reduction(*sums, *turn);
-  if (!zeros.ok()) return false;
-  if (plan.by_tensor_cores || plan.rows * plan.columns * plan.steps <= kMostWrittenOut)
-    (void)tried(schedule.unroll((*steps)[1]));
-  // Rows beyond the last one read that one again, and are not stored.
-  if (!plan.by_tensor_cores && plan.rows > 1 && extents_of(view.block(*sums))[plan.row_axis] % plan.rows != 0)
-    for (const std::string& block : {*zeros, *sums})
-      (void)tried(schedule.pad(block, static_cast<int64_t>(plan.row_axis)));
-  for (const LoopId loop : tile) (void)tried(schedule.unroll(loop));
-  for (const LoopId loop : view.inner_loops(*zeros, thread)) (void)tried(schedule.unroll(loop));
-
-  for (const LoadAccess& operand : operands) {
-    const bool is_across = moves(operand.axes[plan.column_axis]);
-    int source = operand.buffer;
-    if (plan.by_tensor_cores && view.buffer(source).is_constant) {
-      // Laid out beforehand, once.
-      const Schedule before = schedule;
-      const auto packed = schedule.cache_read(*sums, view.buffer(source).name);
-      if (packed.ok() && lay_last(builder, *sums, *packed, te::reduce_axis(static_cast<int>(plan.reduce_axis))))
-        source = view.block(*packed).writes[0].buffer;
-      else
-        schedule = before;
+ private:
+  /// Among blocks of threads, and threads; a thread's own ones are innermost.
+  bool divide_results() {
+    const LoopIds loops = view_.loops(name_);
+    if (loops.size() != rank_) return false;
+    const auto down = schedule_.split(loops[plan_.row_axis], Integers{-1, plan_.threads_y, plan_.rows});
+    const auto across = schedule_.split(loops[plan_.column_axis], Integers{-1, plan_.threads_x, plan_.columns});
+    if (!down.ok() || !across.ok()) return false;
+    LoopIds others, images;
+    for (size_t k = 0; k < rank_; ++k) {
+      if (k == plan_.row_axis || k == plan_.column_axis) continue;
+      others.push_back(loops[k]);
+      if (plan_.images == 1 || k != plan_.image_axis) continue;
+      const auto parts = schedule_.split(loops[k], Integers{-1, plan_.images});
+      if (!parts.ok()) return false;
+      others.back() = (*parts)[0];
+      images = {(*parts)[1]};
     }
-    const auto copy = copy_of(builder, *sums, source, packed);
-    if (!copy.ok()) return false;
-    const std::string memory = view.buffer(view.block(*copy).writes[0].buffer).name;
-    // Side by side: columns of a thread, or steps of a register of tensor cores.
-    const Expr last = plan.by_tensor_cores ? te::reduce_axis(static_cast<int>(plan.reduce_axis))
-                                           : te::axis(static_cast<int>(plan.column_axis));
-    if ((is_across || plan.by_tensor_cores) && !lay_last(builder, *sums, *copy, last)) return false;
-    if (!tried(schedule.set_scope(memory, "shared")) || (plan.by_tensor_cores && !tried(schedule.swizzle(memory))) ||
-        !tried(schedule.compute_at(*copy, *turn)) || !fetch_together(builder, *copy, *turn, plan))
+    LoopIds order = others;
+    for (const LoopId loop : {(*down)[0], (*across)[0], (*down)[1], (*across)[1], (*down)[2]}) order.push_back(loop);
+    order.insert(order.end(), images.begin(), images.end());
+    order.push_back((*across)[2]);
+    if (!schedule_.reorder(order).ok() || !bind_others(others)) return false;
+    thread_ = (*across)[1];
+    if (!tried(schedule_.bind((*down)[0], "block.y")) || !tried(schedule_.bind((*across)[0], "block.x")) ||
+        !tried(schedule_.bind((*down)[1], "thread.y")) || !tried(schedule_.bind(thread_, "thread.x")))
       return false;
-    if (plan.by_tensor_cores)
-      (void)lay_for_warps(builder, *sums, *copy,
-                          te::axis(static_cast<int>(is_across ? plan.column_axis : plan.row_axis)),
-                          is_across ? plan.columns : plan.rows, is_across);
+    for (const LoopId loop : {(*down)[2], (*across)[2]}) (void)tried(schedule_.unroll(loop));
+    for (const LoopId loop : images) (void)tried(schedule_.unroll(loop));
+    return true;
   }
-  (void)tried(schedule.annotate(*turn, kAhead, 1));
-  if (plan.stages > 1) (void)tried(schedule.annotate(*turn, kStages, plan.stages));
-  if (plan.by_tensor_cores) {
-    auto t = schedule.tensorize(steps->back(), std::string(kMmaName));
+
+  /// Loops over neither rows nor columns.
+  bool bind_others(const LoopIds& others) {
+    if (others.empty()) return true;
+    const auto fused = others.size() == 1 ? Result<LoopId>(others[0]) : schedule_.fuse(others);
+    return fused.ok() && tried(schedule_.bind(*fused, "block.z"));
+  }
+
+  bool sum_in_registers() {
+    if (!tried(schedule_.compute_at(sums_, thread_)) ||
+        !tried(schedule_.set_scope(view_.buffer(view_.block(sums_).writes[0].buffer).name, "registers")))
+      return false;
+    const LoopIds own = view_.inner_loops(sums_, thread_);
+    if (own.size() != rank_ + view_.block(sums_).reduce.size()) return false;
+    const auto reduction = own.begin() + static_cast<std::ptrdiff_t>(rank_);
+    tile_.assign(own.begin(), reduction);
+    reduction_.assign(reduction, own.end());
+    // Where the copy reads by what is no sum of its loops, more than the thread's own results are computed.
+    return view_.iterations(tile_) <= plan_.rows * plan_.columns * plan_.images;
+  }
+
+  /// Turns, and what a thread computes in one: some steps of all of its results.
+  bool divide_reduction() {
+    if (plan_.images > 1) {
+      const LoopId of_columns = tile_[plan_.column_axis], of_images = tile_[*plan_.image_axis];
+      std::erase_if(tile_, [&](LoopId loop) { return loop == of_columns || loop == of_images; });
+      tile_.insert(tile_.end(), {of_images, of_columns});
+    }
+    const auto steps = schedule_.split(
+        reduction_[plan_.reduce_axis],
+        plan_.by_tensor_cores ? Integers{-1, plan_.steps / kMmaSteps, kMmaSteps} : Integers{-1, plan_.steps});
+    if (!steps.ok()) return false;
+    steps_.assign(steps->begin() + 1, steps->end());
+    // A turn takes some steps at one place of a window, say.
+    LoopIds turns = {(*steps)[0]};
+    for (size_t k = 0; k < reduction_.size(); ++k)
+      if (k != plan_.reduce_axis) turns.push_back(reduction_[k]);
+    LoopIds order = turns;
+    for (const auto* list : {&steps_, &tile_}) order.insert(order.end(), list->begin(), list->end());
+    if (!schedule_.reorder(order).ok()) return false;
+    const auto turn = turns.size() == 1 ? Result<LoopId>(turns[0]) : schedule_.fuse(turns);
+    if (!turn.ok()) return false;
+    turn_ = *turn;
+    if (plan_.images > 1) {
+      const auto columns = schedule_.fuse({tile_.end()[-2], tile_.end()[-1]});
+      if (!columns.ok()) return false;
+      tile_.pop_back();
+      tile_.back() = *columns;
+    }
+    return true;
+  }
+
+  /// Sums begin before the first turn; what a thread computes is written out.
+  bool start_with_zeros() {
+    const auto zeros = schedule_.decompose_reduction(sums_, turn_);
+    if (!zeros.ok()) return false;
+    if (plan_.by_tensor_cores || plan_.rows * plan_.columns * plan_.steps <= kMostWrittenOut)
+      (void)tried(schedule_.unroll(steps_.front()));
+    // Rows beyond the last one read that one again, and are not stored.
+    if (!plan_.by_tensor_cores && plan_.rows > 1 && extents_of(view_.block(sums_))[plan_.row_axis] % plan_.rows != 0)
+      for (const std::string& block : {*zeros, sums_})
+        (void)tried(schedule_.pad(block, static_cast<int64_t>(plan_.row_axis)));
+    for (const LoopId loop : tile_) (void)tried(schedule_.unroll(loop));
+    for (const LoopId loop : view_.inner_loops(*zeros, thread_)) (void)tried(schedule_.unroll(loop));
+    return true;
+  }
+
+  /// Into the memory of the block of threads, in each turn what it reads.
+  bool fetch(const LoadAccess& operand) {
+    const bool is_across = moves(operand.axes[plan_.column_axis]);
+    const auto copy = copy_of(builder_, sums_, source_of(operand), packed_);
+    if (!copy.ok()) return false;
+    const std::string memory = view_.buffer(view_.block(*copy).writes[0].buffer).name;
+    // Side by side: columns of a thread, or steps of a register of tensor cores.
+    const Expr last = plan_.by_tensor_cores ? step() : te::axis(static_cast<int>(plan_.column_axis));
+    if ((is_across || plan_.by_tensor_cores) && !lay_last(builder_, sums_, *copy, last)) return false;
+    if (!tried(schedule_.set_scope(memory, "shared")) || (plan_.by_tensor_cores && !tried(schedule_.swizzle(memory))) ||
+        !tried(schedule_.compute_at(*copy, turn_)) || !fetch_together(builder_, *copy, turn_, plan_))
+      return false;
+    if (plan_.by_tensor_cores)
+      (void)lay_for_warps(builder_, sums_, *copy,
+                          te::axis(static_cast<int>(is_across ? plan_.column_axis : plan_.row_axis)),
+                          is_across ? plan_.columns : plan_.rows, is_across);
+    return true;
+  }
+
+  /// The buffer that an operand is fetched from: of what is known, for tensor cores, one that is laid out beforehand,
+  /// once, if that can be.
+  int source_of(const LoadAccess& operand) {
+    if (!plan_.by_tensor_cores || !view_.buffer(operand.buffer).is_constant) return operand.buffer;
+    const Schedule before = schedule_;
+    const auto packed = schedule_.cache_read(sums_, view_.buffer(operand.buffer).name);
+    if (packed.ok() && lay_last(builder_, sums_, *packed, step())) return view_.block(*packed).writes[0].buffer;
+    schedule_ = before;
+    return operand.buffer;
+  }
+
+  /// While one is computed, what the next ones read is fetched.
+  void annotate_turns() {
+    (void)tried(schedule_.annotate(turn_, kAhead, 1));
+    if (plan_.stages > 1) (void)tried(schedule_.annotate(turn_, kStages, plan_.stages));
+  }
+
+  bool multiply_by_tensor_cores() {
+    auto t = schedule_.tensorize(steps_.back(), std::string(kMmaName));
     if (!t.ok()) {
       fprintf(stderr, "TENS %s\n", t.error().message().c_str());
       return false;
     }
+    return true;
   }
-  return plan.stages * bytes_of(schedule, Scope::kShared) <= kMostSharedBytes &&
-         bytes_of(schedule, Scope::kRegister) <= kSumBytes && check_launches(schedule.finish()).ok();
-}
+
+  Expr step() const { return te::reduce_axis(static_cast<int>(plan_.reduce_axis)); }
+
+  Builder& builder_;
+  Schedule& schedule_;
+  const View& view_;
+  const std::string& name_;
+  const ProductPlan& plan_;
+  const std::string& packed_;
+  const size_t rank_;
+  const std::vector<LoadAccess> operands_;
+  std::string sums_;          ///< the block that sums up
+  LoopId thread_, turn_;      ///< the innermost loop over threads; the one over turns
+  LoopIds tile_, reduction_;  ///< loops of the sums, over results and over the reduction
+  LoopIds steps_;             ///< of a turn
+};
 
 /// What fetching an element of the operand takes.
 double operations_of_fetch(const View& view, const Block& block, const LoadAccess& access, const ProductPlan& plan) {
@@ -162,98 +224,149 @@ std::vector<int64_t> images_of(const ProductPlan& plan, const Integers& extents)
   return all;
 }
 
-void schedule_product(Builder& builder, const std::string& name) {
-  const View& view = builder.view;
-  const Block block = view.block(name);
-  auto plan = axes_of(view, block);
-  const auto work = points(block);
-  if (!plan || !work || *work == 0 || block.reduce.empty()) return;
-  const Integers extents = extents_of(block);
-  const int64_t rows = extents[plan->row_axis], columns = extents[plan->column_axis];
-  Integers lengths;
-  for (const Iterator& iterator : block.reduce) lengths.push_back(te::as_constant(iterator.extent).value_or(0));
-  plan->reduce_axis = static_cast<size_t>(std::max_element(lengths.begin(), lengths.end()) - lengths.begin());
-  const int64_t length = lengths[plan->reduce_axis];
-  if (!builder.decide(name, "shared_tiles", length >= 4 && rows >= 4 && columns >= 4)) return;
-  plan->by_tensor_cores = is_product_of_halves(block.bodies[0]) &&
-                          builder.decide(name, "tensor_cores", length % kMmaSteps == 0 && columns >= 16 && rows >= 16);
-  const int64_t steps = std::accumulate(lengths.begin(), lengths.end(), int64_t{1}, std::multiplies<>());
-  ProductSize size{*work / (rows * columns * steps), rows, columns, length, steps / length};
-  for (const LoadAccess& access : load_accesses(builder.kernel(), block)) {
-    const double operations = operations_of_fetch(view, block, access, *plan);
-    if (moves(access.axes[plan->column_axis])) {
-      size.operations_of_column = operations;
-    } else if (plan->by_tensor_cores) {
-      size.operations_of_row = operations;
-    }
+/// Decides how a product is computed, and lays it out.
+class ProductScheduler {
+ public:
+  /// `axes`: of the product, which has so many points.
+  ProductScheduler(Builder& builder, const std::string& name, const ProductPlan& axes, int64_t work)
+      : builder_(builder), name_(name), block_(builder.view.block(name)), extents_(extents_of(block_)), plan_(axes) {
+    const int64_t rows = extents_[plan_.row_axis], columns = extents_[plan_.column_axis];
+    Integers lengths;
+    for (const Iterator& iterator : block_.reduce) lengths.push_back(te::as_constant(iterator.extent).value_or(0));
+    plan_.reduce_axis = static_cast<size_t>(std::max_element(lengths.begin(), lengths.end()) - lengths.begin());
+    const int64_t length = lengths[plan_.reduce_axis];
+    steps_ = std::accumulate(lengths.begin(), lengths.end(), int64_t{1}, std::multiplies<>());
+    size_ = {work / (rows * columns * steps_), rows, columns, length, steps_ / length};
   }
-  if (plan->image_axis) size.most_images = std::min<int64_t>(extents[*plan->image_axis], kMostImages);
-  const Schedule before = builder.schedule;
-  ProductPlan wanted = cheapest(*plan, size);
-  std::string packed;  // a copy of an operand in which steps lie side by side
-  if (plan->by_tensor_cores && size.operations_of_column == kOperationsOfStore) {
-    ProductSize beside = size;
+
+  void schedule() {
+    if (!decide_means()) return;
+    const Schedule before = builder_.schedule;
+    std::string packed;  // a copy of an operand in which steps lie side by side
+    const ProductPlan wanted = cheapest_plan(packed);
+    if (plan_.by_tensor_cores)
+      decide_tiles_of_warps(wanted);
+    else
+      decide_tiles(wanted);
+    const std::string product = divide_reduction();
+    if (!lay_out_what_fits(product, packed)) builder_.schedule = before;
+  }
+
+ private:
+  /// Whether there are tiles in shared memory at all; if so, with tensor cores or without.
+  bool decide_means() {
+    const bool is_large = size_.length >= 4 && size_.rows >= 4 && size_.columns >= 4;
+    if (!builder_.decide(name_, "shared_tiles", is_large)) return false;
+    plan_.by_tensor_cores = is_product_of_halves(block_.bodies[0]) &&
+                            builder_.decide(name_, "tensor_cores",
+                                            size_.length % kMmaSteps == 0 && size_.columns >= 16 && size_.rows >= 16);
+    return true;
+  }
+
+  /// By the estimate. `packed` is made and named where it is decided that reading of it pays.
+  ProductPlan cheapest_plan(std::string& packed) {
+    estimate_fetches();
+    const ProductPlan wanted = cheapest(plan_, size_);
+    if (!plan_.by_tensor_cores || size_.operations_of_column != kOperationsOfStore) return wanted;
+    ProductSize beside = size_;
     beside.operations_of_column = kOperationsOfVector;
-    const ProductPlan other = cheapest(*plan, beside);
-    const int64_t bytes = 2 * 2 * size.others * columns * steps;  // read and written
-    if (builder.decide(name, "steps_last", other.cycles + cycles_of_launch(bytes) < wanted.cycles)) {
-      for (const LoadAccess& access : load_accesses(builder.kernel(), block))
-        if (packed.empty() && moves(access.axes[plan->column_axis]))
-          packed = read_laid_last(builder, name, access, te::reduce_axis(static_cast<int>(plan->reduce_axis)));
-      if (!packed.empty()) wanted = other;
-    }
+    const ProductPlan other = cheapest(plan_, beside);
+    const int64_t bytes = 2 * 2 * size_.others * size_.columns * steps_;  // read and written
+    if (!builder_.decide(name_, "steps_last", other.cycles + cycles_of_launch(bytes) < wanted.cycles)) return wanted;
+    for (const LoadAccess& access : load_accesses(builder_.kernel(), block_))
+      if (packed.empty() && moves(access.axes[plan_.column_axis]))
+        packed = read_laid_last(builder_, name_, access, te::reduce_axis(static_cast<int>(plan_.reduce_axis)));
+    return packed.empty() ? wanted : other;
   }
-  const auto decide = [&](const std::string& of, const char* what, std::vector<int64_t> candidates, int64_t preferred) {
+
+  void estimate_fetches() {
+    for (const LoadAccess& access : load_accesses(builder_.kernel(), block_)) {
+      const double operations = operations_of_fetch(builder_.view, block_, access, plan_);
+      if (moves(access.axes[plan_.column_axis])) {
+        size_.operations_of_column = operations;
+      } else if (plan_.by_tensor_cores) {
+        size_.operations_of_row = operations;
+      }
+    }
+    if (plan_.image_axis) size_.most_images = std::min<int64_t>(extents_[*plan_.image_axis], kMostImages);
+  }
+
+  /// What is preferred is a candidate, too.
+  int64_t decide(const char* what, std::vector<int64_t> candidates, int64_t preferred) {
     if (std::find(candidates.begin(), candidates.end(), preferred) == candidates.end()) candidates.push_back(preferred);
     std::sort(candidates.begin(), candidates.end());
-    return builder.decide(of, what, candidates, preferred);
-  };
-  if (plan->by_tensor_cores) {
-    plan->threads_x = kMmaWide;
-    plan->threads_y = decide(name, "threads_y", {8, 16, 32, 64}, wanted.threads_y);
-    plan->columns = decide(name, "columns", {2, 4, 8, 16, 32}, wanted.columns);
-    plan->rows = decide(name, "rows", {2, 4, 8}, wanted.rows);
-    plan->images = decide(name, "images", images_of(*plan, extents), wanted.images);
-    plan->parts = decide(name, "parts", divisors(length / kMmaSteps, 32), wanted.parts);
-    const int64_t most = length / plan->parts % (2 * kMmaSteps) == 0 ? 2 * kMmaSteps : kMmaSteps;
-    plan->steps = builder.decide(name, "steps", divisors(most / kMmaSteps, 2), most / kMmaSteps) * kMmaSteps;
-    plan->stages = builder.decide(name, "stages", {1, 2, 3, 4, 5}, most_stages(*plan));
-  } else {
-    plan->threads_x = decide(name, "threads_x", {4, 8, 16, 32}, wanted.threads_x);
-    plan->threads_y = decide(name, "threads_y", {4, 8, 16}, wanted.threads_y);
-    plan->columns = decide(name, "columns", {1, 2, 4, 8}, wanted.columns);
-    plan->rows = decide(name, "rows", {1, 2, 4, 8}, wanted.rows);
-    plan->parts = decide(name, "parts", divisors(length, 32), wanted.parts);
-    plan->steps = decide(name, "steps", divisors(length / plan->parts, 32), wanted.steps);
+    return builder_.decide(name_, what, candidates, preferred);
   }
-  const Schedule whole = builder.schedule;
-  std::string product = name;
-  if (plan->parts > 1) {
-    const LoopIds loops = view.loops(name);
-    const auto partial = builder.schedule.split_k(name, loops[block.axes.size() + plan->reduce_axis], plan->parts);
-    const auto axes = partial.ok() ? axes_of(view, view.block(*partial)) : std::nullopt;
-    if (axes) {
-      product = *partial;
-      plan->row_axis = axes->row_axis;
-      plan->column_axis = axes->column_axis;
-      plan->image_axis = axes->image_axis;
-    } else {
-      builder.schedule = whole;
+
+  void decide_tiles_of_warps(const ProductPlan& wanted) {
+    plan_.threads_x = kMmaWide;
+    plan_.threads_y = decide("threads_y", {8, 16, 32, 64}, wanted.threads_y);
+    plan_.columns = decide("columns", {2, 4, 8, 16, 32}, wanted.columns);
+    plan_.rows = decide("rows", {2, 4, 8}, wanted.rows);
+    plan_.images = decide("images", images_of(plan_, extents_), wanted.images);
+    plan_.parts = decide("parts", divisors(size_.length / kMmaSteps, 32), wanted.parts);
+    const int64_t most = size_.length / plan_.parts % (2 * kMmaSteps) == 0 ? 2 * kMmaSteps : kMmaSteps;
+    plan_.steps = builder_.decide(name_, "steps", divisors(most / kMmaSteps, 2), most / kMmaSteps) * kMmaSteps;
+    plan_.stages = builder_.decide(name_, "stages", {1, 2, 3, 4, 5}, most_stages(plan_));
+  }
+
+  void decide_tiles(const ProductPlan& wanted) {
+    plan_.threads_x = decide("threads_x", {4, 8, 16, 32}, wanted.threads_x);
+    plan_.threads_y = decide("threads_y", {4, 8, 16}, wanted.threads_y);
+    plan_.columns = decide("columns", {1, 2, 4, 8}, wanted.columns);
+    plan_.rows = decide("rows", {1, 2, 4, 8}, wanted.rows);
+    plan_.parts = decide("parts", divisors(size_.length, 32), wanted.parts);
+    plan_.steps = decide("steps", divisors(size_.length / plan_.parts, 32), wanted.steps);
+  }
+
+  /// In the parts that were decided on: the block that is a product then.
+  std::string divide_reduction() {
+    if (plan_.parts <= 1) return name_;
+    const Schedule whole = builder_.schedule;
+    const LoopIds loops = builder_.view.loops(name_);
+    const auto partial = builder_.schedule.split_k(name_, loops[block_.axes.size() + plan_.reduce_axis], plan_.parts);
+    const auto axes = partial.ok() ? axes_of(builder_.view, builder_.view.block(*partial)) : std::nullopt;
+    if (!axes) {
+      builder_.schedule = whole;
+      return name_;
     }
+    plan_.row_axis = axes->row_axis;
+    plan_.column_axis = axes->column_axis;
+    plan_.image_axis = axes->image_axis;
+    return *partial;
   }
-  const Schedule parted = builder.schedule;
-  // What does not fit is tried with one stage, without tensor cores, with fewer steps.
-  while (plan->steps >= 1) {
-    if (lay_out(builder, product, *plan, packed)) return;
-    builder.schedule = parted;
-    if (plan->stages * plan->images > 1) {
-      plan->stages = plan->images = 1;
-    } else {
-      plan->by_tensor_cores = false;
-      plan->steps /= 2;
+
+  /// What does not fit is tried with one stage, without tensor cores, with fewer steps.
+  bool lay_out_what_fits(const std::string& product, const std::string& packed) {
+    const Schedule divided = builder_.schedule;
+    while (plan_.steps >= 1) {
+      if (ProductLayout(builder_, product, plan_, packed).lay_out()) return true;
+      builder_.schedule = divided;
+      if (plan_.stages * plan_.images > 1) {
+        plan_.stages = plan_.images = 1;
+      } else {
+        plan_.by_tensor_cores = false;
+        plan_.steps /= 2;
+      }
     }
+    return false;
   }
-  builder.schedule = before;
+
+  Builder& builder_;
+  const std::string& name_;
+  const Block block_;  ///< as it was
+  const Integers extents_;
+  ProductPlan plan_;
+  ProductSize size_;
+  int64_t steps_ = 1;  ///< of the whole reduction
+};
+
+void schedule_product(Builder& builder, const std::string& name) {
+  const Block block = builder.view.block(name);
+  const auto axes = axes_of(builder.view, block);
+  const auto work = points(block);
+  if (!axes || !work || *work == 0 || block.reduce.empty()) return;
+  ProductScheduler(builder, name, *axes, *work).schedule();
 }
 
 }  // namespace
