@@ -40,6 +40,170 @@ Expr widened(const Expr& e, DataType type) {
   return te::cast(type, e);
 }
 
+Statement nested(std::vector<Loop> loops, Block block) {
+  Statement statement = {std::move(block)};
+  for (auto loop = loops.rbegin(); loop != loops.rend(); ++loop) {
+    loop->body.push_back(std::move(statement));
+    statement = {std::move(*loop)};
+  }
+  return statement;
+}
+
+/// A reduction over a loop, which is done last: partial results by the block, and behind the reduction's outermost loop
+/// a block that combines them.
+class Factoring {
+ public:
+  Factoring(Kernel& kernel, const Place& place, LoopId id)
+      : kernel_(kernel),
+        block_(place.block()),
+        id_(id),
+        reducing_(variables_of(block_.reduce)),
+        spatial_(variables_of(block_.axes)),
+        around_(place.loops()) {}
+
+  /// The name of the block that makes the partial results.
+  Result<std::string> apply() {
+    TRY_VOID(check());
+    TRY_VOID(add_loops_over_axes());
+    TRY_VOID(check_first_step());
+    Block partial = partial_results(), last = combination();
+    pass_on(partial, last);
+    const std::string created = partial.name;
+    block_ = std::move(partial);
+    TRY(const Place before, find_loop(kernel_, around_[outermost_]->variable));
+    before.list->insert(before.list->begin() + static_cast<std::ptrdiff_t>(before.position) + 1,
+                        nested(std::move(loops_), std::move(last)));
+    return created;
+  }
+
+ private:
+  Result<void> check() {
+    const std::string& name = block_.name;
+    if (!block_.is_reduction() || !block_.initialize)
+      return invalid(name, "a reduction with its initialization expected");
+    if (!block_.combine.commutative) return invalid(name, "a commutative reduction expected");
+    TRY(const Place factored, find_loop(kernel_, id_.variable));
+    const auto extent = te::as_constant(factored.loop().extent);
+    if (!extent) return invalid(text(id_), "a constant extent expected, data decide it");
+    extent_ = *extent;
+    if (!reducing_.contains(id_.variable) || spatial_.contains(id_.variable))
+      return invalid(text(id_), "a loop over the reduction alone expected");
+    for (const Write& write : block_.writes) {
+      if (write.index != te::axes(static_cast<int>(block_.axes.size())))
+        return invalid(name, "element axis(0), axis(1)… written expected");
+      if (writers(kernel_, write.buffer).size() != 1)
+        return invalid(name, "the only writer of '{}' expected, there are others", kernel_.buffers[write.buffer].name);
+    }
+    return {};
+  }
+
+  /// For the block behind, which shares the loops outside the reduction's outermost one.
+  Result<void> add_loops_over_axes() {
+    const auto outermost = std::find_if(around_.begin(), around_.end(),
+                                        [&](const Loop* loop) { return reducing_.contains(loop->variable); });
+    outermost_ = static_cast<size_t>(outermost - around_.begin());
+    for (auto loop = around_.begin(); loop != outermost; ++loop) visible_.insert((*loop)->variable);
+    for (auto loop = outermost; loop != around_.end(); ++loop) {
+      if ((*loop)->body.size() != 1)
+        return invalid(block_.name, "a block alone in the loops of its reduction expected");
+      const bool over_axes = spatial_.contains((*loop)->variable);
+      if (over_axes && reducing_.contains((*loop)->variable))
+        return invalid(text(LoopId{(*loop)->variable}),
+                       "a loop over axes or over the reduction expected, it runs over both");
+      if (!over_axes) continue;
+      loops_.emplace_back(kernel_.next_variable++, (*loop)->extent);
+      renamed_.emplace((*loop)->variable, loop_variable(loops_.back().variable));
+      visible_.insert((*loop)->variable);
+    }
+    return {};
+  }
+
+  /// Every partial result needs its initialization, which the first step of the loops that are left does.
+  Result<void> check_first_step() const {
+    std::map<int, Expr> first;
+    LoopRanges ranges;
+    for (const Loop* loop : around_) {
+      ranges.enter(*loop);
+      if (reducing_.contains(loop->variable) && loop->variable != id_.variable)
+        first.emplace(loop->variable, te::index(0));
+    }
+    if (block_.predicate &&
+        variables(te::simplify_index(substitute(block_.predicate, first), ranges.ranges())).contains(id_.variable))
+      return invalid(text(id_), "a loop all of whose iterations take part in the reduction's first step expected");
+    return {};
+  }
+
+  /// Over one more axis. The reduction that is left runs over its loops themselves: the first of them is where all are
+  /// 0, as the first values of the old iterators depend on the new axis.
+  Block partial_results() const {
+    Block partial = block_;
+    partial.name = fresh_block_name(kernel_, block_.name + ".partial");
+    std::map<int, Expr> iterators = {{id_.variable, te::axis(0)}};
+    partial.axes.insert(partial.axes.begin(), {te::index(extent_), loop_variable(id_.variable)});
+    partial.reduce.clear();
+    for (const Loop* loop : around_) {
+      if (!reducing_.contains(loop->variable) || loop->variable == id_.variable) continue;
+      iterators.emplace(loop->variable, te::reduce_axis(static_cast<int>(partial.reduce.size())));
+      partial.reduce.push_back({loop->extent, loop_variable(loop->variable)});
+    }
+    const auto in_loops = [&](const Expr& binding) {
+      return te::transform(binding, [&](const Expr& e) -> Expr {
+        const auto* loop = te::as<te::Var>(e);
+        return loop && loop->kind == te::VarKind::kLoop && iterators.contains(loop->index) ? iterators.at(loop->index)
+                                                                                           : Expr();
+      });
+    };
+    for (Expr& body : partial.bodies)
+      body = te::transform(body, [&](const Expr& e) -> Expr {
+        const auto* variable = te::as<te::Var>(e);
+        if (variable && variable->kind == te::VarKind::kSpatial) return te::axis(variable->index + 1);
+        if (variable && variable->kind == te::VarKind::kReduce) return in_loops(block_.reduce[variable->index].binding);
+        return {};
+      });
+    return partial;
+  }
+
+  /// The block behind, without what it reads.
+  Block combination() {
+    Block last;
+    last.name = block_.name;
+    for (const Iterator& axis : block_.axes) last.axes.push_back({axis.extent, substitute(axis.binding, renamed_)});
+    loops_.emplace_back(kernel_.next_variable++, te::index(extent_));
+    last.reduce = {{te::index(extent_), loop_variable(loops_.back().variable)}};
+    if (const Expr kept = restricted(block_.predicate, visible_)) last.predicate = substitute(kept, renamed_);
+    last.writes = block_.writes;
+    last.combine = block_.combine;
+    last.initialize = true;
+    return last;
+  }
+
+  /// Partial results, in buffers with one more axis.
+  void pass_on(Block& partial, Block& last) {
+    const int rank = static_cast<int>(block_.axes.size());
+    std::vector<Expr> partial_point = te::axes(rank + 1), read_point = te::axes(rank);
+    read_point.insert(read_point.begin(), te::reduce_axis(0));
+    for (Write& write : partial.writes) {
+      const Buffer old = kernel_.buffers[write.buffer];
+      Shape shape = old.shape;
+      shape.insert(shape.begin(), Dim(extent_));
+      kernel_.buffers.push_back({fresh_buffer_name(kernel_, old.name + ".partial"), old.dtype, shape});
+      write = {static_cast<int>(kernel_.buffers.size()) - 1, partial_point};
+      last.bodies.push_back(load_buffer(kernel_, write.buffer, read_point));
+    }
+  }
+
+  Kernel& kernel_;
+  Block& block_;
+  const LoopId id_;
+  const std::set<int> reducing_, spatial_;  ///< variables of loops
+  const std::vector<Loop*> around_;         ///< the block
+  int64_t extent_ = 0;                      ///< of the loop
+  size_t outermost_ = 0;                    ///< loop over the reduction
+  std::vector<Loop> loops_;                 ///< around the block behind, of its own
+  std::map<int, Expr> renamed_;             ///< variables of loops over axes, to those
+  std::set<int> visible_;                   ///< variables of loops that the block behind has, or has a like of
+};
+
 }  // namespace
 
 Result<std::string> decompose_reduction(Kernel& kernel, const std::string& name, LoopId id) {
@@ -85,122 +249,15 @@ Result<std::string> decompose_reduction(Kernel& kernel, const std::string& name,
   initial.bodies = block.combine.identity;
   block.initialize = false;
   const std::string created = initial.name;
-  Statement statement = {std::move(initial)};
-  for (auto loop = loops.rbegin(); loop != loops.rend(); ++loop) {
-    loop->body.push_back(std::move(statement));
-    statement = {std::move(*loop)};
-  }
   TRY(const Place before, find_loop(kernel, id.variable));
-  before.list->insert(before.list->begin() + static_cast<std::ptrdiff_t>(before.position), std::move(statement));
+  before.list->insert(before.list->begin() + static_cast<std::ptrdiff_t>(before.position),
+                      nested(std::move(loops), std::move(initial)));
   return created;
 }
 
 Result<std::string> rfactor(Kernel& kernel, const std::string& name, LoopId id) {
   TRY(const Place place, find_block(kernel, name));
-  Block& block = place.block();
-  if (!block.is_reduction() || !block.initialize) return invalid(name, "a reduction with its initialization expected");
-  if (!block.combine.commutative) return invalid(name, "a commutative reduction expected");
-  const std::set<int> reducing = variables_of(block.reduce), spatial = variables_of(block.axes);
-  TRY(const Place factored, find_loop(kernel, id.variable));
-  const auto extent = te::as_constant(factored.loop().extent);
-  if (!extent) return invalid(text(id), "a constant extent expected, data decide it");
-  if (!reducing.contains(id.variable) || spatial.contains(id.variable))
-    return invalid(text(id), "a loop over the reduction alone expected");
-  for (const Write& write : block.writes) {
-    if (write.index != te::axes(static_cast<int>(block.axes.size())))
-      return invalid(name, "element axis(0), axis(1)… written expected");
-    if (writers(kernel, write.buffer).size() != 1)
-      return invalid(name, "the only writer of '{}' expected, there are others", kernel.buffers[write.buffer].name);
-  }
-
-  // Both blocks share the loops outside the reduction's outermost one.
-  const std::vector<Loop*> around = place.loops();
-  const auto outermost =
-      std::find_if(around.begin(), around.end(), [&](const Loop* loop) { return reducing.contains(loop->variable); });
-  std::set<int> visible;
-  for (auto loop = around.begin(); loop != outermost; ++loop) visible.insert((*loop)->variable);
-  std::map<int, Expr> renamed;
-  std::vector<Loop> loops;
-  for (auto loop = outermost; loop != around.end(); ++loop) {
-    if ((*loop)->body.size() != 1) return invalid(name, "a block alone in the loops of its reduction expected");
-    const bool over_axes = spatial.contains((*loop)->variable);
-    if (over_axes && reducing.contains((*loop)->variable))
-      return invalid(text(LoopId{(*loop)->variable}),
-                     "a loop over axes or over the reduction expected, it runs over both");
-    if (!over_axes) continue;
-    loops.emplace_back(kernel.next_variable++, (*loop)->extent);
-    renamed.emplace((*loop)->variable, loop_variable(loops.back().variable));
-    visible.insert((*loop)->variable);
-  }
-
-  // Every partial result needs its initialization, which the first step of the loops that are left does.
-  std::map<int, Expr> first;
-  LoopRanges ranges;
-  for (const Loop* loop : around) {
-    ranges.enter(*loop);
-    if (reducing.contains(loop->variable) && loop->variable != id.variable) first.emplace(loop->variable, te::index(0));
-  }
-  if (block.predicate &&
-      variables(te::simplify_index(substitute(block.predicate, first), ranges.ranges())).contains(id.variable))
-    return invalid(text(id), "a loop all of whose iterations take part in the reduction's first step expected");
-
-  // Partial results over one more axis. The reduction that is left runs over its loops themselves: the first of them is
-  // where all are 0, as the first values of the old iterators depend on the new axis.
-  Block partial = block;
-  partial.name = fresh_block_name(kernel, name + ".partial");
-  std::map<int, Expr> iterators = {{id.variable, te::axis(0)}};
-  partial.axes.insert(partial.axes.begin(), {te::index(*extent), loop_variable(id.variable)});
-  partial.reduce.clear();
-  for (const Loop* loop : around) {
-    if (!reducing.contains(loop->variable) || loop->variable == id.variable) continue;
-    iterators.emplace(loop->variable, te::reduce_axis(static_cast<int>(partial.reduce.size())));
-    partial.reduce.push_back({loop->extent, loop_variable(loop->variable)});
-  }
-  const auto in_loops = [&](const Expr& binding) {
-    return te::transform(binding, [&](const Expr& e) -> Expr {
-      const auto* loop = te::as<te::Var>(e);
-      return loop && loop->kind == te::VarKind::kLoop && iterators.contains(loop->index) ? iterators.at(loop->index)
-                                                                                         : Expr();
-    });
-  };
-  for (Expr& body : partial.bodies)
-    body = te::transform(body, [&](const Expr& e) -> Expr {
-      const auto* variable = te::as<te::Var>(e);
-      if (variable && variable->kind == te::VarKind::kSpatial) return te::axis(variable->index + 1);
-      if (variable && variable->kind == te::VarKind::kReduce) return in_loops(block.reduce[variable->index].binding);
-      return {};
-    });
-
-  Block last;
-  last.name = block.name;
-  for (const Iterator& axis : block.axes) last.axes.push_back({axis.extent, substitute(axis.binding, renamed)});
-  loops.emplace_back(kernel.next_variable++, te::index(*extent));
-  last.reduce = {{te::index(*extent), loop_variable(loops.back().variable)}};
-  if (const Expr kept = restricted(block.predicate, visible)) last.predicate = substitute(kept, renamed);
-  last.writes = block.writes;
-  last.combine = block.combine;
-  last.initialize = true;
-  const int rank = static_cast<int>(block.axes.size());
-  std::vector<Expr> partial_point = te::axes(rank + 1), read_point = te::axes(rank);
-  read_point.insert(read_point.begin(), te::reduce_axis(0));
-  for (Write& write : partial.writes) {
-    const Buffer old = kernel.buffers[write.buffer];
-    Shape shape = old.shape;
-    shape.insert(shape.begin(), Dim(*extent));
-    kernel.buffers.push_back({fresh_buffer_name(kernel, old.name + ".partial"), old.dtype, shape});
-    write = {static_cast<int>(kernel.buffers.size()) - 1, partial_point};
-    last.bodies.push_back(load_buffer(kernel, write.buffer, read_point));
-  }
-  const std::string created = partial.name;
-  block = std::move(partial);
-  Statement statement = {std::move(last)};
-  for (auto loop = loops.rbegin(); loop != loops.rend(); ++loop) {
-    loop->body.push_back(std::move(statement));
-    statement = {std::move(*loop)};
-  }
-  TRY(const Place before, find_loop(kernel, (*outermost)->variable));
-  before.list->insert(before.list->begin() + static_cast<std::ptrdiff_t>(before.position) + 1, std::move(statement));
-  return created;
+  return Factoring(kernel, place, id).apply();
 }
 
 Result<std::string> split_k(Kernel& kernel, const std::string& name, LoopId id, int64_t parts) {
