@@ -132,6 +132,117 @@ std::optional<std::string> unfinished_in(const Loop& loop, const std::set<int>& 
   return unfinished;
 }
 
+bool stands_in(const Place& at, const Place& loop) {
+  return std::find(at.ancestors.begin(), at.ancestors.end(), &loop.statement()) != at.ancestors.end();
+}
+
+/// The one axis_order of all that a block writes: it alone, at its axes, to buffers that are no outputs.
+Result<std::vector<size_t>> order_of_writes(const Kernel& kernel, const Block& block) {
+  std::vector<size_t> order = axis_order(block, block.writes.front());
+  for (const Write& write : block.writes) {
+    const Buffer& buffer = kernel.buffers[write.buffer];
+    if (is_output(kernel, write.buffer))
+      return invalid(block.name, "a buffer that is no output expected, '{}' is one", buffer.name);
+    if (writers(kernel, write.buffer).size() != 1)
+      return invalid(block.name, "the only writer of '{}' expected, there are others", buffer.name);
+    if (axis_order(block, write) != order || (order.empty() && !block.axes.empty()))
+      return invalid(block.name, "elements of '{}' written at its axes expected, in one order", buffer.name);
+  }
+  return order;
+}
+
+/// What a block runs over that follows the writes of a loop's body.
+class FollowingRegion {
+ public:
+  FollowingRegion(const Kernel& kernel, const Block& block, const Loop& loop)
+      : kernel_(kernel), block_(block), loop_(loop), is_bound_(block.axes.size(), false) {
+    for (const Iterator& axis : block.axes) region_.push_back({te::index(0), axis.extent});
+  }
+
+  /// Axes that index what the body writes run over what it writes, the others over all. Nothing: the block reads none
+  /// of that.
+  Result<std::optional<Region>> of(const std::set<int>& written) {
+    bool follows = false;
+    for (const Expr& body : block_.bodies)
+      te::for_each_node(body, [&](const Expr& e) {
+        const auto* load = te::as<te::Load>(e);
+        if (!load || !written.contains(load->buffer.index)) return;
+        follows = true;
+        follow(*load);
+      });
+    if (error_) return *std::move(error_);
+    return follows ? std::optional(std::move(region_)) : std::nullopt;
+  }
+
+ private:
+  void follow(const te::Load& load) {
+    const Buffer& buffer = kernel_.buffers[load.buffer.index];
+    const Region span = region_of(kernel_, loop_.body, load.buffer.index, Access::kWrite);
+    if (!writes_whole_region(kernel_, loop_.body, load.buffer.index))
+      error_ = invalid(block_.name, "all elements of a region of '{}' written inside {} expected, some are left out",
+                       buffer.name, text(LoopId{loop_.variable}));
+    for (size_t j = 0; j < load.index.size(); ++j) {
+      const Dim& length = buffer.shape[j];
+      if (length.is(1)) continue;
+      const auto* variable = te::as<te::Var>(load.index[j]);
+      if (variable && variable->kind == te::VarKind::kSpatial) {
+        bind(variable->index, buffer, length, span[j]);
+      } else if (!(span[j].minimum == te::index(0) && span[j].extent == length.expr())) {
+        error_ = invalid(block_.name, "indices of '{}' that are axes expected", buffer.name);
+      }
+    }
+  }
+
+  /// The axis indexes a dim of that length.
+  void bind(int axis, const Buffer& buffer, const Dim& length, const Span& span) {
+    // Elements of the result that read nothing of the source are computed as well.
+    if (!(block_.axes[axis].extent == length.expr()))
+      error_ =
+          invalid(block_.name, "an axis {} as long as '{}' expected, a select may choose beyond", axis, buffer.name);
+    if (is_bound_[axis] && !(region_[axis].minimum == span.minimum && region_[axis].extent == span.extent))
+      error_ = invalid(block_.name, "sources of one region expected, axis {} reads two", axis);
+    is_bound_[axis] = true;
+    region_[axis] = span;
+  }
+
+  const Kernel& kernel_;
+  const Block& block_;
+  const Loop& loop_;
+  Region region_;
+  std::vector<bool> is_bound_;
+  std::optional<Error> error_;  ///< the last one
+};
+
+/// Of what a block reads, all writers of buffers that the loop writes stand in it.
+Result<void> check_writers_inside(Kernel& kernel, const Block& block, const std::set<int>& written, const Place& loop) {
+  for (const int source : loads(block)) {
+    if (!written.contains(source)) continue;
+    for (const std::string& writer : writers(kernel, source)) {
+      TRY(const Place at, find_block(kernel, writer));
+      if (!stands_in(at, loop))
+        return invalid(block.name, "all that writes '{}' inside {} expected, {} is not", kernel.buffers[source].name,
+                       text(LoopId{loop.loop().variable}), writer);
+    }
+  }
+  return {};
+}
+
+/// What else a block reads is complete before the nest that the loop is in.
+Result<void> check_others_complete(Kernel& kernel, const Block& block, const std::set<int>& written,
+                                   const Place& loop) {
+  const int variable = loop.loop().variable;
+  TRY(const Place first, find_loop(kernel, loop.loops().empty() ? variable : loop.loops().front()->variable));
+  std::optional<std::string> anchor;
+  for_each_block(first.statement(), [&](const Block& inner, const auto&) {
+    if (!anchor) anchor = inner.name;
+  });
+  for (const int source : loads(block))
+    if (!written.contains(source) && !written_before(kernel, source, *anchor))
+      return invalid(block.name, "sources that are complete before {} expected, '{}' is not", text(LoopId{variable}),
+                     kernel.buffers[source].name);
+  return {};
+}
+
 }  // namespace
 
 Result<void> compute_at(Kernel& kernel, const std::string& name, LoopId id) {
@@ -139,18 +250,9 @@ Result<void> compute_at(Kernel& kernel, const std::string& name, LoopId id) {
   Block block = place.block();
   if (!free_to_move(place)) return invalid(name, "a block alone in its loops expected, other statements stand there");
   TRY_VOID(check_predicate(block));
+  TRY(const std::vector<size_t> order, order_of_writes(kernel, block));
   std::set<int> written;
-  const std::vector<size_t> order = axis_order(block, block.writes.front());
-  for (const Write& write : block.writes) {
-    const Buffer& buffer = kernel.buffers[write.buffer];
-    if (is_output(kernel, write.buffer))
-      return invalid(name, "a buffer that is no output expected, '{}' is one", buffer.name);
-    if (writers(kernel, write.buffer).size() != 1)
-      return invalid(name, "the only writer of '{}' expected, there are others", buffer.name);
-    if (axis_order(block, write) != order || (order.empty() && !block.axes.empty()))
-      return invalid(name, "elements of '{}' written at its axes expected, in one order", buffer.name);
-    written.insert(write.buffer);
-  }
+  for (const Write& write : block.writes) written.insert(write.buffer);
   {
     TRY(const Place target, find_loop(kernel, id.variable));
     for (const Statement* ancestor : target.ancestors)
@@ -170,7 +272,7 @@ Result<void> compute_at(Kernel& kernel, const std::string& name, LoopId id) {
   for (const int buffer : written) {
     for (const std::string& reader : readers(kernel, buffer)) {
       TRY(const Place at, find_block(kernel, reader));
-      if (std::find(at.ancestors.begin(), at.ancestors.end(), &target.statement()) == at.ancestors.end())
+      if (!stands_in(at, target))
         return invalid(name, "all readers of '{}' inside {} expected, {} is not", kernel.buffers[buffer].name, text(id),
                        reader);
     }
@@ -217,67 +319,14 @@ Result<void> reverse_compute_at(Kernel& kernel, const std::string& name, LoopId 
   if (const auto unfinished = unfinished_in(loop, around))
     return invalid(name, "reductions that end inside {} expected, {} goes on", text(id), *unfinished);
 
-  // Axes that index what the body writes run over what it writes, the others over all.
-  Region region;
-  for (const Iterator& axis : block.axes) region.push_back({te::index(0), axis.extent});
-  std::vector<bool> bound(block.axes.size(), false);
-  bool follows = false;
-  std::optional<Error> error;
-  const auto follow = [&](const te::Load& load) {
-    const Region span = region_of(kernel, loop.body, load.buffer.index, Access::kWrite);
-    follows = true;
-    if (!writes_whole_region(kernel, loop.body, load.buffer.index))
-      error = invalid(name, "all elements of a region of '{}' written inside {} expected, some are left out",
-                      kernel.buffers[load.buffer.index].name, text(id));
-    for (size_t j = 0; j < load.index.size(); ++j) {
-      const Shape& shape = kernel.buffers[load.buffer.index].shape;
-      if (shape[j].is(1)) continue;
-      const bool whole = span[j].minimum == te::index(0) && span[j].extent == shape[j].expr();
-      const auto* variable = te::as<te::Var>(load.index[j]);
-      if (!variable || variable->kind != te::VarKind::kSpatial) {
-        if (!whole)
-          error = invalid(name, "indices of '{}' that are axes expected", kernel.buffers[load.buffer.index].name);
-        continue;
-      }
-      const int k = variable->index;
-      // Elements of the result that read nothing of the source are computed as well.
-      if (!(block.axes[k].extent == shape[j].expr()))
-        error = invalid(name, "an axis {} as long as '{}' expected, a select may choose beyond", k,
-                        kernel.buffers[load.buffer.index].name);
-      if (bound[k] && !(region[k].minimum == span[j].minimum && region[k].extent == span[j].extent))
-        error = invalid(name, "sources of one region expected, axis {} reads two", k);
-      bound[k] = true;
-      region[k] = span[j];
-    }
-  };
-  for (const Expr& body : block.bodies)
-    te::for_each_node(body, [&](const Expr& e) {
-      if (const auto* load = te::as<te::Load>(e); load && written.contains(load->buffer.index)) follow(*load);
-    });
-  if (error) return std::move(*error);
-  for (const int source : loads(block)) {
-    if (!written.contains(source)) continue;
-    for (const std::string& writer : writers(kernel, source)) {
-      TRY(const Place at, find_block(kernel, writer));
-      if (std::find(at.ancestors.begin(), at.ancestors.end(), &target.statement()) == at.ancestors.end())
-        return invalid(name, "all that writes '{}' inside {} expected, {} is not", kernel.buffers[source].name,
-                       text(id), writer);
-    }
-  }
-  if (!follows) return invalid(name, "a reader of what {} writes expected, it reads none of that", text(id));
-  TRY(const Place first, find_loop(kernel, target.loops().empty() ? id.variable : target.loops().front()->variable));
-  std::optional<std::string> anchor;
-  for_each_block(first.statement(), [&](const Block& inner, const auto&) {
-    if (!anchor) anchor = inner.name;
-  });
-  for (const int source : loads(block))
-    if (!written.contains(source) && !written_before(kernel, source, *anchor))
-      return invalid(name, "sources that are complete before {} expected, '{}' is not", text(id),
-                     kernel.buffers[source].name);
+  TRY(const std::optional<Region> region, FollowingRegion(kernel, block, loop).of(written));
+  TRY_VOID(check_writers_inside(kernel, block, written, target));
+  if (!region) return invalid(name, "a reader of what {} writes expected, it reads none of that", text(id));
+  TRY_VOID(check_others_complete(kernel, block, written, target));
 
   remove(kernel, place);
   TRY(const Place destination, find_loop(kernel, id.variable));
-  Statement moved = over_spans(kernel, std::move(block), region, ranges_at(destination));
+  Statement moved = over_spans(kernel, std::move(block), *region, ranges_at(destination));
   destination.loop().body.push_back(std::move(moved));
   return {};
 }
