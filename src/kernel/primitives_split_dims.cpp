@@ -126,20 +126,29 @@ class Splitter {
     return {};
   }
 
-  /// The iterators' loops become two each, and their variables quotient * factor + remainder wherever the block reads
-  /// them, but for the dims that are two now.
-  void split(Nest& nest, const std::set<Own>& iterators) {
-    Block& block = *nest.block;
-    std::map<Own, std::vector<Expr>> parts;  // one of an iterator that stays, or quotient and remainder
-    std::vector<Expr> extents;
-    std::array<std::vector<Iterator>, 2> lists;
+  /// A block's iterators, some of which have become two.
+  struct Divided {
+    std::map<Own, std::vector<Expr>> parts;      ///< one of an iterator that stays, or quotient and remainder
+    std::array<std::vector<Iterator>, 2> lists;  ///< axes and those of the reduction, without bindings
+    std::vector<Expr> extents;                   ///< of both
+
+    te::Interval range(const Expr& leaf) const {
+      const auto own = as_own(leaf);
+      if (!own) return {};
+      const auto extent = te::as_constant(lists[own->reduces ? 1 : 0][own->number].extent);
+      return {0, extent ? std::optional(*extent - 1) : std::nullopt};
+    }
+  };
+
+  Divided divided(const Block& block, const std::set<Own>& iterators) const {
+    Divided result;
     for (const bool reduces : {false, true}) {
       const std::vector<Iterator>& list = reduces ? block.reduce : block.axes;
-      std::vector<Iterator>& made = lists[reduces ? 1 : 0];
+      std::vector<Iterator>& made = result.lists[reduces ? 1 : 0];
       const auto add = [&](const Own& old, const Expr& extent) {
-        parts[old].push_back(Own{reduces, made.size()}.variable());
+        result.parts[old].push_back(Own{reduces, made.size()}.variable());
         made.push_back({extent, {}});
-        extents.push_back(extent);
+        result.extents.push_back(extent);
       };
       for (size_t k = 0; k < list.size(); ++k) {
         const Own old{reduces, k};
@@ -151,41 +160,47 @@ class Splitter {
         }
       }
     }
-    const te::Ranges ranges = [&](const Expr& leaf) -> te::Interval {
-      const auto own = as_own(leaf);
-      if (!own) return {};
-      const auto extent = te::as_constant(lists[own->reduces ? 1 : 0][own->number].extent);
-      return {0, extent ? std::optional(*extent - 1) : std::nullopt};
-    };
-    std::function<Expr(const Expr&)> rewritten;
-    const auto index_of = [&](int buffer, const std::vector<Expr>& index) {
-      const auto dims = dims_.find(buffer);
-      std::vector<Expr> result;
-      for (size_t k = 0; k < index.size(); ++k) {
-        if (dims != dims_.end() && dims->second.contains(k))
-          result.insert(result.end(), parts[*as_own(index[k])].begin(), parts[*as_own(index[k])].end());
-        else
-          result.push_back(te::simplify_index(rewritten(index[k]), ranges));
+    return result;
+  }
+
+  /// Over the new iterators: quotient * factor + remainder wherever the block reads an old one, but for the dims that
+  /// are two now.
+  Expr rewritten(const Expr& e, const Divided& by) const {
+    if (const auto* load = te::as<te::Load>(e))
+      return load_buffer(kernel_, load->buffer.index, rewritten(load->buffer.index, load->index, by));
+    if (const auto own = as_own(e)) {
+      const std::vector<Expr>& parts = by.parts.at(*own);
+      return parts.size() == 1 ? parts[0] : parts[0] * factor_ + parts[1];
+    }
+    std::vector<Expr> children;
+    for (const Expr& child : te::detail::children(e)) children.push_back(rewritten(child, by));
+    return children.empty() ? e : te::detail::with_children(e, std::move(children));
+  }
+
+  /// An element of a buffer.
+  std::vector<Expr> rewritten(int buffer, const std::vector<Expr>& index, const Divided& by) const {
+    const auto dims = dims_.find(buffer);
+    std::vector<Expr> result;
+    for (size_t k = 0; k < index.size(); ++k) {
+      if (dims != dims_.end() && dims->second.contains(k)) {
+        const std::vector<Expr>& parts = by.parts.at(*as_own(index[k]));
+        result.insert(result.end(), parts.begin(), parts.end());
+      } else {
+        result.push_back(te::simplify_index(rewritten(index[k], by), [&](const Expr& leaf) { return by.range(leaf); }));
       }
-      return result;
-    };
-    rewritten = [&](const Expr& e) -> Expr {
-      if (const auto* load = te::as<te::Load>(e))
-        return load_buffer(kernel_, load->buffer.index, index_of(load->buffer.index, load->index));
-      if (const auto own = as_own(e)) {
-        const std::vector<Expr>& found = parts[*own];
-        return found.size() == 1 ? found[0] : found[0] * factor_ + found[1];
-      }
-      std::vector<Expr> children;
-      for (const Expr& child : te::detail::children(e)) children.push_back(rewritten(child));
-      return children.empty() ? e : te::detail::with_children(e, std::move(children));
-    };
-    Block made = block;
-    for (Expr& body : made.bodies) body = rewritten(body);
-    for (Write& write : made.writes) write.index = index_of(write.buffer, write.index);
-    made.axes = std::move(lists[0]);
-    made.reduce = std::move(lists[1]);
-    Statement root = under_loops(kernel_, extents, [&](const std::vector<Expr>& variables) {
+    }
+    return result;
+  }
+
+  /// The iterators' loops become two each.
+  void split(Nest& nest, const std::set<Own>& iterators) {
+    Block made = *nest.block;
+    Divided by = divided(made, iterators);
+    for (Expr& body : made.bodies) body = rewritten(body, by);
+    for (Write& write : made.writes) write.index = rewritten(write.buffer, write.index, by);
+    made.axes = std::move(by.lists[0]);
+    made.reduce = std::move(by.lists[1]);
+    Statement root = under_loops(kernel_, by.extents, [&](const std::vector<Expr>& variables) {
       auto next = variables.begin();
       for (auto* list : {&made.axes, &made.reduce})
         for (Iterator& iterator : *list) iterator.binding = *next++;
