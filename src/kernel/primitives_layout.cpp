@@ -98,6 +98,79 @@ Result<void> lay_out(Kernel& kernel, int buffer, const std::string& layout) {
   return {};
 }
 
+Result<void> check_padded(const Kernel& kernel, const Block& block, int64_t padded) {
+  const std::string& name = block.name;
+  if (padded < 0 || padded >= static_cast<int64_t>(block.axes.size()))
+    return invalid(name, "an axis below {} expected, {} found", block.axes.size(), padded);
+  for (const Write& write : block.writes) {
+    const std::string& written = kernel.buffers[write.buffer].name;
+    if (is_argument(kernel, write.buffer))
+      return invalid(name, "a buffer between blocks expected, '{}' is an input or output", written);
+    if (writers(kernel, write.buffer).size() != 1)
+      return invalid(name, "the only writer of '{}' expected, there are others", written);
+    if (write.index != te::axes(static_cast<int>(block.axes.size())))
+      return invalid(name, "element axis(0), axis(1)… written expected");
+  }
+  return {};
+}
+
+/// How far a block's loops run along its axes, one of which ends where they do.
+class PaddedAxes {
+ public:
+  static Result<PaddedAxes> of(const Place& place, int64_t padded) {
+    PaddedAxes result(place.block());
+    for (const Loop* loop : place.loops()) result.loops_.enter(*loop);
+    const std::vector<Iterator>& axes = result.block_.axes;
+    for (size_t k = 0; k < axes.size(); ++k) {
+      const auto extent = te::as_constant(axes[k].extent);
+      const te::Interval reached = te::bounds(axes[k].binding, result.loops_.ranges());
+      if (!extent || !reached.high)
+        return invalid(result.block_.name, "constant extents expected, data decide that of axis {}", k);
+      result.covered_.push_back(static_cast<int64_t>(k) == padded ? std::max(*extent, *reached.high + 1) : *extent);
+      const Expr axis = te::axis(static_cast<int>(k));
+      result.clamped_.push_back(result.covered_[k] == *extent ? axis : te::min(axis, te::index(*extent - 1)));
+    }
+    return result;
+  }
+
+  /// Extents of the axes.
+  const Integers& covered() const { return covered_; }
+
+  /// What is read where the axes end. A load that stays inside its buffer anyway (a packed one with full blocks) is
+  /// left as it is.
+  Expr clamped(const Kernel& kernel, const Expr& e) const {
+    if (const auto* load = te::as<te::Load>(e)) {
+      const te::Ranges ranges = [&](const Expr& leaf) { return range(leaf); };
+      bool fits = true;
+      for (size_t j = 0; j < load->index.size(); ++j)
+        fits &= !in_range(load->index[j], kernel.buffers[load->buffer.index].shape[j].expr(), ranges);
+      return fits ? e : at(e, clamped_);
+    }
+    std::vector<Expr> children = te::detail::children(e);
+    if (children.empty()) return at(e, clamped_);
+    for (Expr& child : children) child = clamped(kernel, child);
+    return te::detail::with_children(e, std::move(children));
+  }
+
+ private:
+  explicit PaddedAxes(const Block& block) : block_(block) {}
+
+  te::Interval range(const Expr& leaf) const {
+    const auto* variable = te::as<te::Var>(leaf);
+    if (variable && variable->kind == te::VarKind::kSpatial) return {0, covered_[variable->index] - 1};
+    if (variable && variable->kind == te::VarKind::kReduce) {
+      const auto extent = te::as_constant(block_.reduce[variable->index].extent);
+      return {0, extent ? std::optional(*extent - 1) : std::nullopt};
+    }
+    return loops_.ranges()(leaf);
+  }
+
+  const Block& block_;
+  LoopRanges loops_;
+  Integers covered_;
+  std::vector<Expr> clamped_;  ///< the axes, as what is read is clamped to them
+};
+
 }  // namespace
 
 Result<void> transform_layout(Kernel& kernel, const std::string& name, const std::string& layout) {
@@ -115,62 +188,17 @@ Result<void> set_layout(Kernel& kernel, const std::string& name, const std::stri
 Result<void> pad(Kernel& kernel, const std::string& name, int64_t padded) {
   TRY(const Place place, find_block(kernel, name));
   Block& block = place.block();
-  if (padded < 0 || padded >= static_cast<int64_t>(block.axes.size()))
-    return invalid(name, "an axis below {} expected, {} found", block.axes.size(), padded);
-  for (const Write& write : block.writes) {
-    const std::string& written = kernel.buffers[write.buffer].name;
-    if (is_argument(kernel, write.buffer))
-      return invalid(name, "a buffer between blocks expected, '{}' is an input or output", written);
-    if (writers(kernel, write.buffer).size() != 1)
-      return invalid(name, "the only writer of '{}' expected, there are others", written);
-    if (write.index != te::axes(static_cast<int>(block.axes.size())))
-      return invalid(name, "element axis(0), axis(1)… written expected");
-  }
+  TRY_VOID(check_padded(kernel, block, padded));
   block.predicate = without_bound(block.predicate, block.axes[padded]);
   for (const int variable : variables(block.axes[padded].binding))
     if (block.predicate && variables(block.predicate).contains(variable))
       return invalid(name, "an axis that stands alone in the block's predicate expected");
-
-  LoopRanges loops;
-  for (const Loop* loop : place.loops()) loops.enter(*loop);
-  std::vector<int64_t> covered;
-  std::vector<Expr> clamped;
-  for (size_t k = 0; k < block.axes.size(); ++k) {
-    const auto extent = te::as_constant(block.axes[k].extent);
-    const te::Interval reached = te::bounds(block.axes[k].binding, loops.ranges());
-    if (!extent || !reached.high) return invalid(name, "constant extents expected, data decide that of axis {}", k);
-    covered.push_back(static_cast<int64_t>(k) == padded ? std::max(*extent, *reached.high + 1) : *extent);
-    const Expr axis = te::axis(static_cast<int>(k));
-    clamped.push_back(covered[k] == *extent ? axis : te::min(axis, te::index(*extent - 1)));
-  }
-  const te::Ranges ranges = [&](const Expr& leaf) -> te::Interval {
-    const auto* variable = te::as<te::Var>(leaf);
-    if (variable && variable->kind == te::VarKind::kSpatial) return {0, covered[variable->index] - 1};
-    if (variable && variable->kind == te::VarKind::kReduce) {
-      const auto extent = te::as_constant(block.reduce[variable->index].extent);
-      return {0, extent ? std::optional(*extent - 1) : std::nullopt};
-    }
-    return loops.ranges()(leaf);
-  };
-  const auto clamp = [&](const Expr& expr) { return at(expr, clamped); };
-  // A load that stays inside its buffer anyway (a packed one with full blocks) is left as it is.
-  const std::function<Expr(const Expr&)> inside = [&](const Expr& e) -> Expr {
-    if (const auto* load = te::as<te::Load>(e)) {
-      bool fits = true;
-      for (size_t j = 0; j < load->index.size(); ++j)
-        fits &= !in_range(load->index[j], kernel.buffers[load->buffer.index].shape[j].expr(), ranges);
-      return fits ? e : clamp(e);
-    }
-    std::vector<Expr> children = te::detail::children(e);
-    if (children.empty()) return clamp(e);
-    for (Expr& child : children) child = inside(child);
-    return te::detail::with_children(e, std::move(children));
-  };
-  for (Expr& body : block.bodies) body = inside(body);
-  for (size_t k = 0; k < block.axes.size(); ++k) block.axes[k].extent = te::index(covered[k]);
+  TRY(const PaddedAxes axes, PaddedAxes::of(place, padded));
+  for (Expr& body : block.bodies) body = axes.clamped(kernel, body);
+  for (size_t k = 0; k < block.axes.size(); ++k) block.axes[k].extent = te::index(axes.covered()[k]);
   for (const Write& write : block.writes) {
     Shape& shape = kernel.buffers[write.buffer].shape;
-    for (size_t k = 0; k < shape.size(); ++k) shape[k] = Dim(covered[k]);
+    for (size_t k = 0; k < shape.size(); ++k) shape[k] = Dim(axes.covered()[k]);
   }
   return {};
 }
