@@ -247,54 +247,56 @@ Plan plan_of(const Kernel& kernel, Factor left, Factor right, int count) {
   return {std::move(left), std::move(right), a, b};
 }
 
-}  // namespace
+/// A sum of products of bytes, less an offset each.
+struct ByteProducts {
+  Factor left, right;
+  int loop = -1;      ///< variable of the one over the iterator that words lie along
+  int64_t steps = 0;  ///< of the whole reduction
+};
 
-Result<void> multiply_words(Kernel& kernel, const std::string& name, int64_t iterator, int64_t count) {
-  TRY(const Place place, find_block(kernel, name));
-  const Block block = place.block();  // as it was
-  if (count != 2 && count != 4) return invalid(name, "words of 2 or 4 integers expected, of {} found", count);
+Result<ByteProducts> products_along(const Place& place, int64_t iterator) {
+  const Block& block = place.block();
   if (!plain_nest(*place.root()) || !block.is_reduction() || !block.initialize || block.writes.size() != 1 ||
       block.combine.name != te::sum(DataType::kInt32).name)
-    return invalid(name, "a sum of int32, with its initialization, alone in loops of its own expected");
+    return invalid(block.name, "a sum of int32, with its initialization, alone in loops of its own expected");
   const auto* product = te::as<te::Binary>(block.bodies[0]);
   const bool is_product = product && product->op == te::BinaryOp::kMul;
   const auto left = is_product ? factor_of(product->left) : std::nullopt;
   const auto right = is_product ? factor_of(product->right) : std::nullopt;
   if (!left || !right || reads_reduction(left->offset) || reads_reduction(right->offset))
-    return invalid(name, "products of bytes, less an offset each, expected");
+    return invalid(block.name, "products of bytes, less an offset each, expected");
   if (iterator < 0 || iterator >= static_cast<int64_t>(block.reduce.size()))
-    return invalid(name, "an iterator of the reduction expected, {} found", iterator);
+    return invalid(block.name, "an iterator of the reduction expected, {} found", iterator);
   const auto along = static_cast<int>(iterator);
   const auto* variable = te::as<te::Var>(block.reduce[static_cast<size_t>(along)].binding);
   if (!variable || variable->kind != te::VarKind::kLoop)
-    return invalid(name, "a loop over the whole of iterator {} expected", iterator);
+    return invalid(block.name, "a loop over the whole of iterator {} expected", iterator);
   if (!dim_along(*left, along) || !dim_along(*right, along))
-    return invalid(name, "an iterator that a dim of each factor runs along, and no other, expected, {} found",
+    return invalid(block.name, "an iterator that a dim of each factor runs along, and no other, expected, {} found",
                    iterator);
   double total = 1;
   for (const Iterator& step : block.reduce) {
     const auto extent = te::as_constant(step.extent);
-    if (!extent) return invalid(name, "a reduction of constant length expected");
+    if (!extent) return invalid(block.name, "a reduction of constant length expected");
     total *= static_cast<double>(*extent);
   }
-  if (total > 1e9) return invalid(name, "a reduction of at most 1e9 steps expected");
-  const Plan plan = plan_of(kernel, *left, *right, static_cast<int>(count));
+  if (total > 1e9) return invalid(block.name, "a reduction of at most 1e9 steps expected");
+  return ByteProducts{*left, *right, variable->index, static_cast<int64_t>(total)};
+}
+
+Result<void> check_parts(const std::string& name, const Plan& plan, int64_t count) {
   for (const Factor* factor : {&plan.a, &plan.b}) {
     if (count == 2 && !leaves_halves(*factor)) return invalid(name, "differences of 16 bits expected");
     if (factor->condition && count == 4 && !is_offset_a_byte(*factor))
       return invalid(name, "a padding that is a byte expected");
   }
+  return {};
+}
 
-  TRY(const Expr a, words_of(kernel, name, plan.a, along, plan.of_a));
-  TRY(const Expr b, words_of(kernel, name, plan.b, along, plan.of_b));
-  TRY(const Place sum, find_block(kernel, name));
-  Iterator& step = sum.block().reduce[static_cast<size_t>(along)];
-  sum.block().bodies = {dot_of_words({a, b, static_cast<int>(count)})};
-  step.extent = te::index((*te::as_constant(step.extent) + count - 1) / count);
-  TRY(const Place loop, find_loop(kernel, variable->index));
-  loop.loop().extent = step.extent;
-
-  // sum (p - y)(q - z) = sum p q - y sum q - z sum p + steps y z
+/// Makes sums of words a and b sums of their factors, by a map of its own where offsets y and z are left:
+/// sum (p - y)(q - z) = sum p q - y sum q - z sum p + steps y z
+Result<void> subtract_offsets(Kernel& kernel, const std::string& name, const Plan& plan, const Expr& a, const Expr& b,
+                              int64_t steps) {
   const Expr y = plan.of_a.offset(plan.a), z = plan.of_b.offset(plan.b);
   const bool has_y = known_integer(y) != 0, has_z = known_integer(z) != 0;
   if (!has_y && !has_z) return {};
@@ -308,10 +310,30 @@ Result<void> multiply_words(Kernel& kernel, const std::string& name, int64_t ite
   if (has_z) result = result - z * sum_of_a;
   if (has_y && has_z) {
     const auto known_y = known_integer(y), known_z = known_integer(z);
-    const auto steps = static_cast<int64_t>(total);
     result = result + (known_y && known_z ? int32(wrapped(steps, wrapped(*known_y, *known_z))) : y * z * int32(steps));
   }
   return {};
+}
+
+}  // namespace
+
+Result<void> multiply_words(Kernel& kernel, const std::string& name, int64_t iterator, int64_t count) {
+  TRY(const Place place, find_block(kernel, name));
+  if (count != 2 && count != 4) return invalid(name, "words of 2 or 4 integers expected, of {} found", count);
+  TRY(const ByteProducts products, products_along(place, iterator));
+  const Plan plan = plan_of(kernel, products.left, products.right, static_cast<int>(count));
+  TRY_VOID(check_parts(name, plan, count));
+
+  const auto along = static_cast<int>(iterator);
+  TRY(const Expr a, words_of(kernel, name, plan.a, along, plan.of_a));
+  TRY(const Expr b, words_of(kernel, name, plan.b, along, plan.of_b));
+  TRY(const Place sum, find_block(kernel, name));
+  Iterator& step = sum.block().reduce[static_cast<size_t>(along)];
+  sum.block().bodies = {dot_of_words({a, b, static_cast<int>(count)})};
+  step.extent = te::index((*te::as_constant(step.extent) + count - 1) / count);
+  TRY(const Place loop, find_loop(kernel, products.loop));
+  loop.loop().extent = step.extent;
+  return subtract_offsets(kernel, name, plan, a, b, products.steps);
 }
 
 }  // namespace isomer::kernel::primitives
