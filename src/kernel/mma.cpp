@@ -18,6 +18,109 @@ DataType half_of(const Expr& factor) {
 
 bool reads(const Expr& expr, const Loop* loop) { return loop && expr && variables(expr).contains(loop->variable); }
 
+/// What a marked loop computes, found part by part.
+class MmaRecognition {
+ public:
+  MmaRecognition(const Kernel& kernel, const Loop& steps) : kernel_(kernel), steps_(steps) { call_.steps = &steps; }
+
+  /// `around`: the loops around the marked one.
+  Result<MmaCall> call(const std::vector<const Loop*>& around) && {
+    if (te::as_constant(steps_.extent) != kMmaSteps) return none("16 steps");
+    TRY_VOID(find_block());
+    TRY_VOID(find_operands());
+    TRY_VOID(find_threads(around));
+    if (reads(call_.rows_element, call_.thread_x)) std::swap(call_.rows_element, call_.columns_element);
+    TRY_VOID(find_tile());
+    // What an operand's element is decided by: its own side, the step, and what is the same for the whole warp.
+    if (reads(call_.rows_element, call_.thread_x) || reads(call_.columns_element, call_.thread_y) ||
+        !reads(call_.rows_element, &steps_) || !reads(call_.columns_element, &steps_))
+      return none("one operand that threads along y have and one along x");
+    TRY_VOID(find_bounds());
+    return std::move(call_);
+  }
+
+ private:
+  Error none(std::string_view expected) const {
+    return invalid(fmt::format("k{}", steps_.variable), "{} expected of a loop for {}", expected, kMmaName);
+  }
+
+  Result<void> find_block() {
+    const Statements* body = &steps_.body;
+    while (body->size() == 1 && std::holds_alternative<Loop>(body->front().node)) {
+      inner_.push_back(&std::get<Loop>(body->front().node));
+      body = &inner_.back()->body;
+    }
+    call_.block = body->size() == 1 ? std::get_if<Block>(&body->front().node) : nullptr;
+    if (!call_.block) return none("nothing but loops around one block");
+    const Block& block = *call_.block;
+    if (!block.is_reduction() || block.initialize || block.writes.size() != 1 ||
+        block.combine.name != te::sum(DataType::kFloat32).name ||
+        kernel_.buffers[static_cast<size_t>(block.writes[0].buffer)].scope != Scope::kRegister)
+      return none("a sum in registers, of float32, whose initialization stands elsewhere,");
+    return {};
+  }
+
+  /// As they are written; which one has rows is not known yet.
+  Result<void> find_operands() {
+    const Expr product = bind_iterators(*call_.block, call_.block->bodies[0]);
+    if (!is_product_of_halves(product)) return none("a product of two halves of one type");
+    const auto* times = te::as<te::Binary>(product);
+    call_.rows_element = te::as<te::Cast>(times->left)->operand;
+    call_.columns_element = te::as<te::Cast>(times->right)->operand;
+    call_.is_bfloat = call_.rows_element.dtype() == DataType::kBFloat16;
+    return {};
+  }
+
+  Result<void> find_threads(const std::vector<const Loop*>& around) {
+    for (const Loop* loop : around) {
+      if (loop->kind == LoopKind::kThreadX) call_.thread_x = loop;
+      if (loop->kind == LoopKind::kThreadY) call_.thread_y = loop;
+      if (loop->kind == LoopKind::kThreadZ) return none("threads along x and y alone");
+    }
+    if (!call_.thread_x || te::as_constant(call_.thread_x->extent) != kMmaWide || !call_.thread_y ||
+        te::as_constant(call_.thread_y->extent).value_or(1) % kMmaHigh != 0)
+      return none("warps of 4 by 8 threads");
+    return {};
+  }
+
+  /// A thread's rows and columns.
+  Result<void> find_tile() {
+    const Expr &row = call_.rows_element, &column = call_.columns_element;
+    for (const Loop* loop : inner_) {
+      if (loop->kind != LoopKind::kUnrolled && te::as_constant(loop->extent) != 1) return none("loops written out");
+      if (te::as_constant(loop->extent) == 1) {
+        call_.single.push_back(loop);
+      } else if (reads(row, loop) && !reads(column, loop) && !call_.rows) {
+        call_.rows = loop;
+      } else if (reads(column, loop) && !reads(row, loop) && !call_.columns) {
+        call_.columns = loop;
+      } else {
+        return none("a loop over rows and one over columns");
+      }
+    }
+    const auto is_even = [](const Loop* loop) { return loop && *te::as_constant(loop->extent) % 2 == 0; };
+    if (!is_even(call_.rows) || !is_even(call_.columns)) return none("an even number of rows and columns of a thread");
+    return {};
+  }
+
+  Result<void> find_bounds() {
+    for (const Expr& part : conjuncts(call_.block->predicate)) {
+      if (te::has_load(part) || reads(part, &steps_)) return none("steps that are all taken");
+      const bool is_row = reads(part, call_.rows) || reads(part, call_.thread_y);
+      const bool is_column = reads(part, call_.columns) || reads(part, call_.thread_x);
+      if (is_row == is_column) return none("bounds of rows and of columns");
+      Expr& inside = is_row ? call_.rows_inside : call_.columns_inside;
+      inside = inside ? inside && part : part;
+    }
+    return {};
+  }
+
+  const Kernel& kernel_;
+  const Loop& steps_;
+  std::vector<const Loop*> inner_;  ///< around the block
+  MmaCall call_;
+};
+
 }  // namespace
 
 bool is_product_of_halves(const Expr& product) {
@@ -27,69 +130,7 @@ bool is_product_of_halves(const Expr& product) {
 }
 
 Result<MmaCall> mma_call(const Kernel& kernel, const Loop& steps, const std::vector<const Loop*>& around) {
-  const auto none = [&](std::string_view expected) {
-    return invalid(fmt::format("k{}", steps.variable), "{} expected of a loop for {}", expected, kMmaName);
-  };
-  MmaCall call;
-  call.steps = &steps;
-  if (te::as_constant(steps.extent) != kMmaSteps) return none("16 steps");
-  std::vector<const Loop*> inner;
-  const Statements* body = &steps.body;
-  while (body->size() == 1 && std::holds_alternative<Loop>(body->front().node)) {
-    inner.push_back(&std::get<Loop>(body->front().node));
-    body = &inner.back()->body;
-  }
-  call.block = body->size() == 1 ? std::get_if<Block>(&body->front().node) : nullptr;
-  if (!call.block) return none("nothing but loops around one block");
-  const Block& block = *call.block;
-  if (!block.is_reduction() || block.initialize || block.writes.size() != 1 ||
-      block.combine.name != te::sum(DataType::kFloat32).name ||
-      kernel.buffers[static_cast<size_t>(block.writes[0].buffer)].scope != Scope::kRegister)
-    return none("a sum in registers, of float32, whose initialization stands elsewhere,");
-  const Expr product = bind_iterators(block, block.bodies[0]);
-  if (!is_product_of_halves(product)) return none("a product of two halves of one type");
-  const auto* times = te::as<te::Binary>(product);
-  Expr one = te::as<te::Cast>(times->left)->operand, other = te::as<te::Cast>(times->right)->operand;
-  call.is_bfloat = one.dtype() == DataType::kBFloat16;
-
-  for (const Loop* loop : around) {
-    if (loop->kind == LoopKind::kThreadX) call.thread_x = loop;
-    if (loop->kind == LoopKind::kThreadY) call.thread_y = loop;
-    if (loop->kind == LoopKind::kThreadZ) return none("threads along x and y alone");
-  }
-  if (!call.thread_x || te::as_constant(call.thread_x->extent) != kMmaWide || !call.thread_y ||
-      te::as_constant(call.thread_y->extent).value_or(1) % kMmaHigh != 0)
-    return none("warps of 4 by 8 threads");
-  if (reads(one, call.thread_x)) std::swap(one, other);
-  call.rows_element = one;
-  call.columns_element = other;
-  for (const Loop* loop : inner) {
-    if (loop->kind != LoopKind::kUnrolled && te::as_constant(loop->extent) != 1) return none("loops written out");
-    if (te::as_constant(loop->extent) == 1) {
-      call.single.push_back(loop);
-    } else if (reads(one, loop) && !reads(other, loop) && !call.rows) {
-      call.rows = loop;
-    } else if (reads(other, loop) && !reads(one, loop) && !call.columns) {
-      call.columns = loop;
-    } else {
-      return none("a loop over rows and one over columns");
-    }
-  }
-  const auto is_even = [](const Loop* loop) { return loop && *te::as_constant(loop->extent) % 2 == 0; };
-  if (!is_even(call.rows) || !is_even(call.columns)) return none("an even number of rows and columns of a thread");
-  // What an operand's element is decided by: its own side, the step, and what is the same for the whole warp.
-  if (reads(one, call.thread_x) || reads(other, call.thread_y) || !reads(one, &steps) || !reads(other, &steps))
-    return none("one operand that threads along y have and one along x");
-
-  for (const Expr& part : conjuncts(block.predicate)) {
-    if (te::has_load(part) || reads(part, &steps)) return none("steps that are all taken");
-    const bool is_row = reads(part, call.rows) || reads(part, call.thread_y);
-    const bool is_column = reads(part, call.columns) || reads(part, call.thread_x);
-    if (is_row == is_column) return none("bounds of rows and of columns");
-    Expr& inside = is_row ? call.rows_inside : call.columns_inside;
-    inside = inside ? inside && part : part;
-  }
-  return call;
+  return MmaRecognition(kernel, steps).call(around);
 }
 
 }  // namespace isomer::kernel
