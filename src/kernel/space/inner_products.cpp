@@ -142,16 +142,8 @@ void store_along(Builder& builder, const std::string& store, int row_axis) {
   if (tried(builder.schedule.reorder(own))) (void)write_out(builder, own);
 }
 
-/// other axes, pieces of rows, phases, of columns | reduction | columns and rows unrolled, lanes; then lanes are
-/// combined
-bool lay_out(Builder& builder, const std::string& name, const InnerProduct& product) {
-  const View& view = builder.view;
-  Schedule& schedule = builder.schedule;
-  const auto work = points(view.block(name));
-  if (!work || *work == 0) return false;
-  const Block block = view.block(name);
-  const size_t rank = block.axes.size();
-  // Reduction loops, those that move the operand farthest outermost; the one that lanes run along last.
+/// Iterators of the reduction, those that move the operand farthest first; the one that lanes run along last.
+std::vector<int> farthest_first(const Block& block, const InnerProduct& product) {
   std::vector<int> window(block.reduce.size());
   std::iota(window.begin(), window.end(), 0);
   const auto distance = [&](int k) {
@@ -160,75 +152,132 @@ bool lay_out(Builder& builder, const std::string& name, const InnerProduct& prod
   };
   std::sort(window.begin(), window.end(),
             [&](int a, int b) { return std::pair(-distance(a), a) < std::pair(-distance(b), b); });
-  if (product.shared.reduce[static_cast<size_t>(product.reduce)] != 1) {
-    const auto copier =
-        schedule.cache_read(name, view.buffer(product.shared.buffer).name, view.ordinal(name, product.shared));
-    if (!copier.ok() || !schedule.transform_layout(*copier, layout_along(product, window)).ok()) return false;
-  }
-  const LoopIds loops = view.loops(name);
-  const auto across = schedule.split(loops[rank + static_cast<size_t>(product.reduce)], Integers{-1, product.lanes});
-  Integers factors = {-1, product.rows};
-  if (product.row_period > 1) factors.push_back(product.row_period);
-  const auto down = schedule.split(loops[static_cast<size_t>(product.row_axis)], factors);
-  if (!across.ok() || !down.ok()) return false;
-  LoopIds outer, reducing, tile;
-  for (size_t k = 0; k < rank; ++k)
-    if (static_cast<int>(k) != product.column_axis && static_cast<int>(k) != product.row_axis)
-      outer.push_back(loops[k]);
-  // Threads share other axes than that of the rows, or else its pieces, which then are outermost.
-  const LoopId piece = (*down)[0];
-  const bool shares_rows = view.iterations(outer) < builder.machine().threads;
-  const LoopIds shared = shares_rows ? LoopIds{piece} : outer;
-  outer.insert(shares_rows ? outer.begin() : outer.end(), piece);
-  if (product.row_period > 1) outer.push_back((*down)[2]);
-  for (const int k : window)
-    reducing.push_back(k == product.reduce ? (*across)[0] : loops[rank + static_cast<size_t>(k)]);
-  if (product.column_axis >= 0) {
-    const auto columns = schedule.split(loops[static_cast<size_t>(product.column_axis)], Integers{-1, product.columns});
-    if (!columns.ok()) return false;
-    outer.push_back((*columns)[0]);
-    tile.push_back((*columns)[1]);
-  }
-  tile.push_back((*down)[1]);
-  tile.push_back((*across)[1]);
-  LoopIds order = outer;
-  for (const auto* list : {&reducing, &tile}) order.insert(order.end(), list->begin(), list->end());
-  if (!schedule.reorder(order).ok()) return false;
-  // What the results go through on their way, if anything.
-  std::string computing = name, store = view.epilogue(block);
-  if (store.empty() && block.writes[0].index != te::axes(static_cast<int>(rank))) {
-    const auto made = schedule.cache_write(name);
-    if (!made.ok()) return false;
-    computing = *made;
-    store = name;
-  }
-  // All phases of a piece of rows are stored together: those of one alone lie apart.
-  if (!store.empty() && (!schedule.reverse_compute_at(store, piece).ok() ||
-                         !schedule.set_scope(view.buffer(view.block(computing).writes[0].buffer).name, "cache").ok()))
-    return false;
-  const auto partial = schedule.rfactor(computing, tile.back());
-  if (!partial.ok()) return false;
-  const std::string sums = view.buffer(view.block(*partial).writes[0].buffer).name;
-  std::vector<int> lanes_last(rank + 1);
-  std::iota(lanes_last.begin(), lanes_last.end(), 1);
-  lanes_last.back() = 0;
-  if (!schedule.transform_layout(sums, fmt::format("{}", fmt::join(lanes_last, ":"))).ok()) return false;
-  (void)tried(schedule.set_scope(sums, "registers"));
-  if (tried(schedule.decompose_reduction(*partial, reducing.front()))) lay_out_initialization(builder, *partial);
-  if (!tensorize(builder, tile)) return false;
-  const bool skips = tried(schedule.skip_padding(*partial));
-  combine_lanes(builder, computing, 1);
-  for (const LoopId loop : view.inner_loops(computing, outer.back())) (void)tried(schedule.unroll(loop));
-  if (!store.empty()) store_along(builder, store, product.row_axis);
-  const int64_t rows = extent_of(block.axes[static_cast<size_t>(product.row_axis)]);
-  const bool has_part = rows % (product.rows * product.row_period) != 0;
-  if ((skips || has_part) && view.extent(piece) > 1 && builder.decide(name, "peel_last_rows", true))
-    (void)tried(schedule.peel(piece, "last"));
-  if (skips && view.extent(piece) > 1 && builder.decide(name, "peel_first_rows", true))
-    (void)tried(schedule.peel(piece, "first"));
-  parallelize(builder, name, shared, *work);
-  return true;
+  return window;
 }
+
+/// other axes, pieces of rows, phases, of columns | reduction | columns and rows unrolled, lanes; then lanes are
+/// combined
+class InnerProductLayout {
+ public:
+  InnerProductLayout(Builder& builder, const std::string& name, const InnerProduct& product)
+      : builder_(builder),
+        view_(builder.view),
+        schedule_(builder.schedule),
+        name_(name),
+        product_(product),
+        block_(view_.block(name)),
+        rank_(block_.axes.size()),
+        window_(farthest_first(block_, product)) {}
+
+  /// False: it can't be, and the schedule is left half done.
+  bool lay_out() {
+    const auto work = points(block_);
+    if (!work || *work == 0) return false;
+    if (!pack_shared_operand() || !divide_loops() || !store_by_pieces()) return false;
+    const auto partial = schedule_.rfactor(computing_, tile_.back());
+    if (!partial.ok() || !keep_lanes(*partial) || !tensorize(builder_, tile_)) return false;
+    const bool skips = tried(schedule_.skip_padding(*partial));
+    combine_lanes(builder_, computing_, 1);
+    for (const LoopId loop : view_.inner_loops(computing_, outer_.back())) (void)tried(schedule_.unroll(loop));
+    if (!store_.empty()) store_along(builder_, store_, product_.row_axis);
+    peel_pieces(skips);
+    parallelize(builder_, name_, shared_, *work);
+    return true;
+  }
+
+ private:
+  /// Where lanes don't run along it as it is.
+  bool pack_shared_operand() {
+    const LoadAccess& shared = product_.shared;
+    if (shared.reduce[static_cast<size_t>(product_.reduce)] == 1) return true;
+    const auto copier = schedule_.cache_read(name_, view_.buffer(shared.buffer).name, view_.ordinal(name_, shared));
+    return copier.ok() && schedule_.transform_layout(*copier, layout_along(product_, window_)).ok();
+  }
+
+  bool divide_loops() {
+    const LoopIds loops = view_.loops(name_);
+    const auto across =
+        schedule_.split(loops[rank_ + static_cast<size_t>(product_.reduce)], Integers{-1, product_.lanes});
+    Integers factors = {-1, product_.rows};
+    if (product_.row_period > 1) factors.push_back(product_.row_period);
+    const auto down = schedule_.split(loops[static_cast<size_t>(product_.row_axis)], factors);
+    if (!across.ok() || !down.ok()) return false;
+    for (size_t k = 0; k < rank_; ++k)
+      if (static_cast<int>(k) != product_.column_axis && static_cast<int>(k) != product_.row_axis)
+        outer_.push_back(loops[k]);
+    // Threads share other axes than that of the rows, or else its pieces, which then are outermost.
+    piece_ = (*down)[0];
+    const bool shares_rows = view_.iterations(outer_) < builder_.machine().threads;
+    shared_ = shares_rows ? LoopIds{piece_} : outer_;
+    outer_.insert(shares_rows ? outer_.begin() : outer_.end(), piece_);
+    if (product_.row_period > 1) outer_.push_back((*down)[2]);
+    for (const int k : window_)
+      reducing_.push_back(k == product_.reduce ? (*across)[0] : loops[rank_ + static_cast<size_t>(k)]);
+    if (product_.column_axis >= 0) {
+      const auto columns =
+          schedule_.split(loops[static_cast<size_t>(product_.column_axis)], Integers{-1, product_.columns});
+      if (!columns.ok()) return false;
+      outer_.push_back((*columns)[0]);
+      tile_.push_back((*columns)[1]);
+    }
+    tile_.push_back((*down)[1]);
+    tile_.push_back((*across)[1]);
+    LoopIds order = outer_;
+    for (const auto* list : {&reducing_, &tile_}) order.insert(order.end(), list->begin(), list->end());
+    return schedule_.reorder(order).ok();
+  }
+
+  /// By what the results go through on their way, if anything.
+  bool store_by_pieces() {
+    computing_ = name_;
+    store_ = view_.epilogue(block_);
+    if (store_.empty() && block_.writes[0].index != te::axes(static_cast<int>(rank_))) {
+      const auto made = schedule_.cache_write(name_);
+      if (!made.ok()) return false;
+      computing_ = *made;
+      store_ = name_;
+    }
+    // All phases of a piece of rows are stored together: those of one alone lie apart.
+    return store_.empty() ||
+           (schedule_.reverse_compute_at(store_, piece_).ok() &&
+            schedule_.set_scope(view_.buffer(view_.block(computing_).writes[0].buffer).name, "cache").ok());
+  }
+
+  /// Partial results lie lane by lane, in registers, and begin before the reduction.
+  bool keep_lanes(const std::string& partial) {
+    const std::string sums = view_.buffer(view_.block(partial).writes[0].buffer).name;
+    std::vector<int> lanes_last(rank_ + 1);
+    std::iota(lanes_last.begin(), lanes_last.end(), 1);
+    lanes_last.back() = 0;
+    if (!schedule_.transform_layout(sums, fmt::format("{}", fmt::join(lanes_last, ":"))).ok()) return false;
+    (void)tried(schedule_.set_scope(sums, "registers"));
+    if (tried(schedule_.decompose_reduction(partial, reducing_.front()))) lay_out_initialization(builder_, partial);
+    return true;
+  }
+
+  /// The first and the last piece of rows become loops of their own where others have less to ask.
+  void peel_pieces(bool skips_padding) {
+    const int64_t rows = extent_of(block_.axes[static_cast<size_t>(product_.row_axis)]);
+    const bool has_part = rows % (product_.rows * product_.row_period) != 0;
+    if ((skips_padding || has_part) && view_.extent(piece_) > 1 && builder_.decide(name_, "peel_last_rows", true))
+      (void)tried(schedule_.peel(piece_, "last"));
+    if (skips_padding && view_.extent(piece_) > 1 && builder_.decide(name_, "peel_first_rows", true))
+      (void)tried(schedule_.peel(piece_, "first"));
+  }
+
+  Builder& builder_;
+  const View& view_;
+  Schedule& schedule_;
+  const std::string& name_;
+  const InnerProduct& product_;
+  const Block block_;  ///< as it was
+  const size_t rank_;
+  const std::vector<int> window_;  ///< the reduction, outermost first
+  LoopIds outer_, reducing_, tile_;
+  LoopIds shared_;                 ///< by threads
+  LoopId piece_;                   ///< loop over pieces of rows
+  std::string computing_, store_;  ///< the block that sums up; the one behind it, empty: none
+};
 
 }  // namespace
 
@@ -242,7 +291,7 @@ Module inner_products() {
             const Schedule before = builder.schedule;
             store_paddings(builder, name);
             const auto product = inner_product(builder.view, name);
-            if (!product || !lay_out(builder, name, *product)) builder.schedule = before;
+            if (!product || !InnerProductLayout(builder, name, *product).lay_out()) builder.schedule = before;
           }};
 }
 
