@@ -76,54 +76,54 @@ std::map<int, int64_t> tile_axes(const View& view, const Block& map) {
   return axes;
 }
 
-/// Tiles are as long as they repeat along an axis, or all of the axis. How many maps that make what a tile is made of
-/// are inside.
-std::optional<size_t> lay_out_transform(Builder& builder, const std::string& name, bool by_periods) {
-  const View& view = builder.view;
-  Schedule& schedule = builder.schedule;
-  const Block map = view.block(name);
-  const int along = view.contiguous_axis(map);
-  const std::map<int, int64_t> literal = tile_axes(view, map);
-  const auto work = points(map);
-  if (along < 0 || literal.contains(along) || !work || *work == 0) return std::nullopt;
+/// Vectors of so many elements along an axis; 0: narrow ones alone would divide it.
+int64_t width_along(const View& view, const Block& map, int axis) {
   int64_t width = view.lanes(map);
-  while (width >= kNarrowest && te::as_constant(map.axes[along].extent).value_or(1) % width != 0) width /= 2;
-  if (width < kNarrowest) return std::nullopt;
+  while (width >= kNarrowest && te::as_constant(map.axes[axis].extent).value_or(1) % width != 0) width /= 2;
+  return width < kNarrowest ? 0 : width;
+}
 
+/// Loops around tiles, and over the points of one.
+struct TileLoops {
   LoopIds outer, tile;
-  int64_t count = 1;
+  int64_t points = 1;
+};
+
+/// All loops but that of the axis `along`. `lengths`: of tiles, by axis; 0: all of it.
+std::optional<TileLoops> divide_into_tiles(Builder& builder, const std::string& name, int along,
+                                           const std::map<int, int64_t>& lengths) {
+  const Block map = builder.view.block(name);
+  TileLoops result;
   for (const LoopId loop : in_memory_order(builder, name)) {
     const auto axis = std::find_if(map.axes.begin(), map.axes.end(),
                                    [&](const Iterator& each) { return each.binding == loop_variable(loop.variable); });
     if (axis == map.axes.end()) return std::nullopt;
     const auto k = static_cast<int>(axis - map.axes.begin());
-    const auto found = literal.find(k);
+    const auto found = lengths.find(k);
     if (k == along) {
       continue;
-    } else if (found == literal.end()) {
-      outer.push_back(loop);
-    } else if (by_periods && found->second > 0) {
-      const auto parts = schedule.split(loop, Integers{-1, found->second});
+    } else if (found == lengths.end()) {
+      result.outer.push_back(loop);
+    } else if (found->second > 0) {
+      const auto parts = builder.schedule.split(loop, Integers{-1, found->second});
       if (!parts.ok()) return std::nullopt;
-      outer.push_back((*parts)[0]);
-      tile.push_back((*parts)[1]);
-      count *= found->second;
+      result.outer.push_back((*parts)[0]);
+      result.tile.push_back((*parts)[1]);
+      result.points *= found->second;
     } else {
-      tile.push_back(loop);
-      count *= view.extent(loop);
+      result.tile.push_back(loop);
+      result.points *= builder.view.extent(loop);
     }
   }
-  const LoopId innermost = {te::as<te::Var>(map.axes[along].binding)->index};
-  const auto vectors = schedule.split(innermost, Integers{-1, width});
-  if (!vectors.ok() || !is_short(map, count)) return std::nullopt;
-  const LoopId around = (*vectors)[0];
-  outer.push_back(around);
-  LoopIds order = outer;
-  order.insert(order.end(), tile.begin(), tile.end());
-  order.push_back((*vectors)[1]);
-  if (!schedule.reorder(order).ok()) return std::nullopt;
+  return result;
+}
 
-  // What the tile is made of is computed where it is, once.
+/// What a tile is made of is computed where it is, once, in registers: by which maps, the last one first. Nothing: a
+/// transform among them can't be, or it can't be written out.
+std::optional<std::vector<std::string>> make_inside(Builder& builder, const std::string& name, LoopId around,
+                                                    int64_t width) {
+  const View& view = builder.view;
+  Schedule& schedule = builder.schedule;
   std::vector<std::string> earlier = schedule.blocks(), inside;
   earlier.erase(std::find(earlier.begin(), earlier.end(), name), earlier.end());
   for (auto producer = earlier.rbegin(); producer != earlier.rend(); ++producer) {
@@ -145,10 +145,40 @@ std::optional<size_t> lay_out_transform(Builder& builder, const std::string& nam
     (void)tried(schedule.set_scope(view.buffer(view.block(each).writes[0].buffer).name, "registers"));
     if (!write_out(builder, view.inner_loops(each, around))) return std::nullopt;
   }
-  tile.push_back((*vectors)[1]);
-  if (!write_out(builder, tile)) return std::nullopt;
-  parallelize(builder, name, outer, *work * static_cast<int64_t>(1 + inside.size()));
-  return inside.size();
+  return inside;
+}
+
+/// Tiles are as long as they repeat along an axis, or all of the axis. How many maps that make what a tile is made of
+/// are inside.
+std::optional<size_t> lay_out_transform(Builder& builder, const std::string& name, bool by_periods) {
+  const View& view = builder.view;
+  Schedule& schedule = builder.schedule;
+  const Block map = view.block(name);
+  const int along = view.contiguous_axis(map);
+  std::map<int, int64_t> lengths = tile_axes(view, map);
+  const auto work = points(map);
+  if (along < 0 || lengths.contains(along) || !work || *work == 0) return std::nullopt;
+  const int64_t width = width_along(view, map, along);
+  if (width == 0) return std::nullopt;
+  if (!by_periods)
+    for (auto& [axis, length] : lengths) length = 0;
+
+  auto loops = divide_into_tiles(builder, name, along, lengths);
+  if (!loops) return std::nullopt;
+  const LoopId innermost = {te::as<te::Var>(map.axes[along].binding)->index};
+  const auto vectors = schedule.split(innermost, Integers{-1, width});
+  if (!vectors.ok() || !is_short(map, loops->points)) return std::nullopt;
+  const LoopId around = (*vectors)[0];
+  loops->outer.push_back(around);
+  loops->tile.push_back((*vectors)[1]);
+  LoopIds order = loops->outer;
+  order.insert(order.end(), loops->tile.begin(), loops->tile.end());
+  if (!schedule.reorder(order).ok()) return std::nullopt;
+
+  const auto inside = make_inside(builder, name, around, width);
+  if (!inside || !write_out(builder, loops->tile)) return std::nullopt;
+  parallelize(builder, name, loops->outer, *work * static_cast<int64_t>(1 + inside->size()));
+  return inside->size();
 }
 
 void schedule_transform(Builder& builder, const std::string& name) {
