@@ -71,70 +71,95 @@ void lay_out_block(Builder& builder, const std::string& name, LoopId around) {
   vectorize_reduction(builder, name);
 }
 
-/// axes of the rows, one loop | blocks of rows | all that makes the rows, what is left of the reduction
-bool lay_out_rows(Builder& builder, const std::string& name, const LoadAccess& rows) {
-  const View& view = builder.view;
-  Schedule& schedule = builder.schedule;
-  const Block last = view.block(name);
-  const auto work = points(last);
-  const LoopIds loops = view.loops(name);
-  if (!work || *work == 0) return false;
+/// The axis of which blocks are made: what is read beside the rows serves all of a block; -1: there is none.
+int axis_of_blocks(const View& view, const Block& last, const LoadAccess& rows) {
+  const LoopIds loops = view.loops(last.name);
   const std::vector<LoadAccess> accesses = load_accesses(view.kernel(), last);
-  LoopIds outer, inner;
-  int down = -1;  // the axis of which blocks are made: what is read beside the rows serves all of a block
+  int found = -1;
   for (int k = 0; k < static_cast<int>(last.axes.size()); ++k) {
     if (rows.axes[k] == 0) continue;
     const bool shares = std::any_of(accesses.begin(), accesses.end(),
                                     [&](const LoadAccess& a) { return a.buffer != rows.buffer && a.axes[k] == 0; });
-    if (shares && view.extent(loops[k]) > 1) down = k;
+    if (shares && view.extent(loops[k]) > 1) found = k;
   }
+  return found;
+}
+
+/// Of so many rows, those of a block.
+int64_t decide_block_rows(Builder& builder, const Block& last, const LoadAccess& rows, int64_t count) {
   int64_t length = 1;
   for (size_t k = 0; k < last.reduce.size(); ++k)
     if (rows.reduce[k] != 0) length *= te::as_constant(last.reduce[k].extent).value_or(0);
-  const int64_t count = down < 0 ? 1 : view.extent(loops[down]);
-  int64_t block_rows =
-      rows_of_block(count, row_block_bytes(builder.machine()) / (std::max<int64_t>(length, 1) * view.lane_bytes(last)));
+  const int64_t row_bytes = std::max<int64_t>(length, 1) * builder.view.lane_bytes(last);
+  const int64_t preferred = rows_of_block(count, row_block_bytes(builder.machine()) / row_bytes);
+  std::vector<int64_t> sizes;
+  for (int64_t size = 1; size <= count && size <= 4 * preferred; size += std::max<int64_t>(1, size / 4))
+    sizes.push_back(size);
+  if (std::find(sizes.begin(), sizes.end(), preferred) == sizes.end()) sizes.push_back(preferred);
+  return builder.decide(last.name, "block_rows", std::move(sizes), preferred);
+}
+
+/// One loop over the axes of the rows and blocks of them, around all else of the block; nothing: it can't be.
+std::optional<LoopId> divide_rows(Builder& builder, const Block& last, const LoadAccess& rows) {
+  Schedule& schedule = builder.schedule;
+  const LoopIds loops = builder.view.loops(last.name);
+  const int down = axis_of_blocks(builder.view, last, rows);
+  LoopIds outer, inner;
   for (int k = 0; k < static_cast<int>(last.axes.size()); ++k)
     if (k != down) (rows.axes[k] == 0 ? inner : outer).push_back(loops[k]);
   if (down >= 0) {
-    std::vector<int64_t> sizes;
-    for (int64_t size = 1; size <= count && size <= 4 * block_rows; size += std::max<int64_t>(1, size / 4))
-      sizes.push_back(size);
-    if (std::find(sizes.begin(), sizes.end(), block_rows) == sizes.end()) sizes.push_back(block_rows);
-    block_rows = builder.decide(name, "block_rows", std::move(sizes), block_rows);
+    const int64_t block_rows = decide_block_rows(builder, last, rows, builder.view.extent(loops[down]));
     const LoopIds parts = *schedule.split(loops[down], Integers{-1, block_rows});
     outer.push_back(parts[0]);
     inner.insert(inner.begin(), parts[1]);
   }
-  if (outer.empty()) return false;
+  if (outer.empty()) return std::nullopt;
   LoopIds order = outer;
   order.insert(order.end(), inner.begin(), inner.end());
   order.insert(order.end(), loops.begin() + static_cast<std::ptrdiff_t>(last.axes.size()), loops.end());
-  if (!schedule.reorder(order).ok()) return false;
+  if (!schedule.reorder(order).ok()) return std::nullopt;
   const auto fused = outer.size() == 1 ? Result<LoopId>(outer[0]) : schedule.fuse(outer);
-  if (!fused.ok()) return false;
+  return fused.ok() ? std::optional(*fused) : std::nullopt;
+}
 
+/// Puts other blocks into the loop where not much is computed again, and adds what they compute to `work`: which they
+/// are, in order.
+std::vector<std::string> move_inside(Builder& builder, const std::string& name, LoopId around, int64_t& work) {
+  const View& view = builder.view;
+  Schedule& schedule = builder.schedule;
   std::vector<std::string> all = schedule.blocks(), inside;
   all.erase(std::find(all.begin(), all.end(), name), all.end());
-  int64_t sum = *work;
   for (auto producer = all.rbegin(); producer != all.rend(); ++producer) {
     const auto made = points(view.block(*producer));
     const Schedule moved_from = schedule;
-    if (!view.is_alone(*producer) || view.is_known(*producer) || !made || !schedule.compute_at(*producer, *fused).ok())
+    if (!view.is_alone(*producer) || view.is_known(*producer) || !made || !schedule.compute_at(*producer, around).ok())
       continue;
     if (view.iterations(view.loops(*producer)) > *made + *made / 4) {
       schedule = moved_from;
       continue;
     }
-    sum += *made;
+    work += *made;
     inside.insert(inside.begin(), *producer);
   }
+  return inside;
+}
+
+/// axes of the rows, one loop | blocks of rows | all that makes the rows, what is left of the reduction
+bool lay_out_rows(Builder& builder, const std::string& name, const LoadAccess& rows) {
+  const View& view = builder.view;
+  const Block last = view.block(name);
+  const auto work = points(last);
+  if (!work || *work == 0) return false;
+  const auto around = divide_rows(builder, last, rows);
+  if (!around) return false;
+  int64_t sum = *work;
+  std::vector<std::string> inside = move_inside(builder, name, *around, sum);
   if (std::none_of(inside.begin(), inside.end(),
                    [&](const std::string& b) { return writers(view.kernel(), rows.buffer).front() == b; }))
     return false;
   inside.push_back(name);
-  for (const std::string& each : inside) lay_out_block(builder, each, *fused);
-  parallelize(builder, name, {*fused}, sum);
+  for (const std::string& each : inside) lay_out_block(builder, each, *around);
+  parallelize(builder, name, {*around}, sum);
   return true;
 }
 
