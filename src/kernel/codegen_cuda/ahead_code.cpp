@@ -79,77 +79,119 @@ bool FunctionPrinter::is_async(const CopyAhead& copy) {
   return is_async_;
 }
 
-void FunctionPrinter::print_stages(const Loop& loop, const CopiesAhead& ahead, int64_t stages) {
-  const std::string variable = fmt::format("k{}", loop.variable);
-  const int64_t extent = *te::as_constant(loop.extent), early = stages - 1;
-  ranges_.enter(loop);
-  around_.push_back(&loop);
-  std::vector<const CopyAhead*> all, alone, by_registers;
-  std::vector<std::string> arrays;
-  for (const CopyAhead& copy : ahead.copies) {
-    all.push_back(&copy);
-    (is_async(copy) ? alone : by_registers).push_back(&copy);
-  }
-  for (const CopyAhead* copy : by_registers) arrays.push_back(print_registers(*copy));
-  const auto print_alone = [&] {
-    for (const CopyAhead* copy : alone) print_copy(*copy, Fetch::kAsync, "");
-  };
-  const auto print_by_registers = [&](Fetch fetch) {
-    for (size_t k = 0; k < by_registers.size(); ++k) print_copy(*by_registers[k], fetch, arrays[k]);
-  };
-  const auto commit = [&] {
-    if (!alone.empty()) line("op::commit();");
-  };
-  // An iteration that is to come, under the name of this one.
-  const auto print_later = [&](const std::vector<const CopyAhead*>& placed, const auto& print_it) {
-    if (early >= extent) return;
-    const std::string next = expressions_.fresh("next");
-    open(fmt::format("if ({} + {} < {})", variable, early, extent));
-    line(fmt::format("const int {} = {} + {};", next, variable, early));
-    open("");
-    line(fmt::format("const int {} = {};", variable, next));
-    print_places(placed, loop);
-    print_it();
-    close();
-    close();
-  };
-  // What the loop has copied last time is in use until all threads are done with it.
-  const bool is_repeated = std::ranges::any_of(around_, [&](const Loop* each) {
-    return each != &loop && !is_bound(each->kind) && te::as_constant(each->extent) != 1;
-  });
-  for (size_t k = 0; is_repeated && k < ahead.begin; ++k) print(loop.body[k]);
-  for (int64_t first = 0; first < early; ++first) {
-    if (first < extent) {
-      open("");
-      line(fmt::format("const int {} = {};", variable, first));
-      print_places(all, loop);
-      print_alone();
-      for (const Fetch fetch : {Fetch::kLoad, Fetch::kStore}) {
-        open("");
-        print_by_registers(fetch);
-        close();
-      }
-      close();
+/// A loop whose copies have several places each: while an iteration is computed, what comes `early` iterations later is
+/// copied.
+class FunctionPrinter::StagePrinter {
+ public:
+  StagePrinter(FunctionPrinter& printer, const Loop& loop, const CopiesAhead& ahead, int64_t stages)
+      : printer_(printer),
+        loop_(loop),
+        ahead_(ahead),
+        variable_(fmt::format("k{}", loop.variable)),
+        extent_(*te::as_constant(loop.extent)),
+        early_(stages - 1) {}
+
+  void print() {
+    printer_.ranges_.enter(loop_);
+    printer_.around_.push_back(&loop_);
+    find_copies();
+    wait_for_threads();
+    for (int64_t first = 0; first < early_; ++first) {
+      if (first < extent_) print_first_copies(first);
+      commit();
     }
-    commit();
+    print_loop();
+    printer_.around_.pop_back();
+    printer_.ranges_.leave(loop_);
   }
-  line("#pragma unroll 1");
-  open(fmt::format("for (int {0} = 0; {0} < {1}; ++{0})", variable, extent));
-  if (!alone.empty()) line(fmt::format("op::complete<{}>();", early - 1));
-  print(loop.body[ahead.end]);
-  print_later(alone, [&] {
+
+ private:
+  void find_copies() {
+    for (const CopyAhead& copy : ahead_.copies) {
+      all_.push_back(&copy);
+      (printer_.is_async(copy) ? alone_ : by_registers_).push_back(&copy);
+    }
+    for (const CopyAhead* copy : by_registers_) arrays_.push_back(printer_.print_registers(*copy));
+  }
+
+  /// What the loop has copied last time is in use until all threads are done with it.
+  void wait_for_threads() {
+    const bool is_repeated = std::ranges::any_of(printer_.around_, [&](const Loop* each) {
+      return each != &loop_ && !is_bound(each->kind) && te::as_constant(each->extent) != 1;
+    });
+    for (size_t k = 0; is_repeated && k < ahead_.begin; ++k) printer_.print(loop_.body[k]);
+  }
+
+  /// Of one of the first iterations, before the loop.
+  void print_first_copies(int64_t iteration) {
+    printer_.open("");
+    printer_.line(fmt::format("const int {} = {};", variable_, iteration));
+    printer_.print_places(all_, loop_);
     print_alone();
-    print_by_registers(Fetch::kLoad);
-  });
-  commit();
-  open("");
-  print_places(all, loop);
-  for (size_t k = ahead.end + 1; k < loop.body.size(); ++k) print(loop.body[k]);
-  close();
-  if (!by_registers.empty()) print_later(by_registers, [&] { print_by_registers(Fetch::kStore); });
-  close();
-  around_.pop_back();
-  ranges_.leave(loop);
+    for (const Fetch fetch : {Fetch::kLoad, Fetch::kStore}) {
+      printer_.open("");
+      print_by_registers(fetch);
+      printer_.close();
+    }
+    printer_.close();
+  }
+
+  void print_loop() {
+    printer_.line("#pragma unroll 1");
+    printer_.open(fmt::format("for (int {0} = 0; {0} < {1}; ++{0})", variable_, extent_));
+    if (!alone_.empty()) printer_.line(fmt::format("op::complete<{}>();", early_ - 1));
+    printer_.print(loop_.body[ahead_.end]);
+    print_later(alone_, [&] {
+      print_alone();
+      print_by_registers(Fetch::kLoad);
+    });
+    commit();
+    printer_.open("");
+    printer_.print_places(all_, loop_);
+    for (size_t k = ahead_.end + 1; k < loop_.body.size(); ++k) printer_.print(loop_.body[k]);
+    printer_.close();
+    if (!by_registers_.empty()) print_later(by_registers_, [&] { print_by_registers(Fetch::kStore); });
+    printer_.close();
+  }
+
+  /// An iteration that is to come, under the name of this one.
+  template <class Print>
+  void print_later(const std::vector<const CopyAhead*>& placed, const Print& print_it) {
+    if (early_ >= extent_) return;
+    const std::string next = printer_.expressions_.fresh("next");
+    printer_.open(fmt::format("if ({} + {} < {})", variable_, early_, extent_));
+    printer_.line(fmt::format("const int {} = {} + {};", next, variable_, early_));
+    printer_.open("");
+    printer_.line(fmt::format("const int {} = {};", variable_, next));
+    printer_.print_places(placed, loop_);
+    print_it();
+    printer_.close();
+    printer_.close();
+  }
+
+  void print_alone() {
+    for (const CopyAhead* copy : alone_) printer_.print_copy(*copy, Fetch::kAsync, "");
+  }
+
+  void print_by_registers(Fetch fetch) {
+    for (size_t k = 0; k < by_registers_.size(); ++k) printer_.print_copy(*by_registers_[k], fetch, arrays_[k]);
+  }
+
+  void commit() {
+    if (!alone_.empty()) printer_.line("op::commit();");
+  }
+
+  FunctionPrinter& printer_;
+  const Loop& loop_;
+  const CopiesAhead& ahead_;
+  const std::string variable_;
+  const int64_t extent_, early_;
+  std::vector<const CopyAhead*> all_, alone_, by_registers_;  ///< those that are left to themselves; others
+  std::vector<std::string> arrays_;                           ///< of registers
+};
+
+void FunctionPrinter::print_stages(const Loop& loop, const CopiesAhead& ahead, int64_t stages) {
+  StagePrinter(*this, loop, ahead, stages).print();
 }
 
 std::string FunctionPrinter::place_ahead(int without) const {

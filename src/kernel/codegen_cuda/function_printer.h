@@ -120,6 +120,7 @@ class FunctionPrinter {
   /// Whether all that the copy does can be left to itself.
   bool is_async(const CopyAhead& copy);
 
+  class StagePrinter;
   void print_stages(const Loop& loop, const CopiesAhead& ahead, int64_t stages);
 
   /// The place of what is fetched, in its array; loops other than `without` count.
@@ -179,6 +180,7 @@ class FunctionPrinter {
   std::optional<MatrixRow> row_of_matrix(const Expr& load, const Expr& inside, std::map<int, Expr> values, int steps,
                                          const Expr& first);
 
+  class MmaPrinter;
   void print_mma(const Loop& loop);
 
   /// Names of the registers that hold this lane's halves: of `mine` each a pair of steps, from `first` plus one of

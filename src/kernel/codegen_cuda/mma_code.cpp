@@ -66,77 +66,113 @@ std::optional<FunctionPrinter::MatrixRow> FunctionPrinter::row_of_matrix(const E
   return row;
 }
 
-void FunctionPrinter::print_mma(const Loop& loop) {
-  const auto made = mma_call(kernel_, loop, {around_.begin(), around_.end()});
-  if (!made.ok()) fail_unsupported("{}", made.error().message());
-  const MmaCall& call = *made;
-  if (branches_ > 0 || launch_.threads[0] != kMmaWide || launch_.threads[2] != 1 ||
-      te::as_constant(call.thread_y->extent) != launch_.threads[1])
-    fail_unsupported("whole warps expected where {} stands", kMmaName);
-  const Expr x = loop_variable(call.thread_x->variable), y = loop_variable(call.thread_y->variable);
-  const Expr high = te::floor_mod(y, te::index(kMmaHigh));
-  std::map<int, Expr> fixed;
-  for (const Loop* single : call.single) fixed[single->variable] = te::index(0);
-  const int64_t rows = *te::as_constant(call.rows->extent), columns = *te::as_constant(call.columns->extent);
-  // Lane 4 * g + t has rows g and g + 8 of one operand, column g of the other, steps 2 * t, 2 * t + 1 and 8 more of
-  // both, and of the sums rows g and g + 8, columns 2 * t and 2 * t + 1.
-  const auto of_row = [&](int64_t row) {
-    std::map<int, Expr> values = fixed;
-    values[call.rows->variable] = te::index(row);
-    return values;
-  };
-  const auto of_column = [&](int64_t column) {
-    std::map<int, Expr> values = fixed;
-    values[call.thread_x->variable] = te::floor_div(high, te::index(2));
-    values[call.columns->variable] = te::floor_mod(high, te::index(2)) + column;
-    return values;
-  };
-  // A lane's number in eights says for which matrix it gives a row, what is left for which row.
-  const auto bit = [&](int k) { return te::floor_mod(te::floor_div(y, te::index(k)), te::index(2)); };
-  const Expr row_of_lane = 4 * bit(1) + x;
-  const auto fetched_rows = [&](int64_t row) {
-    std::map<int, Expr> values = of_row(row);
-    values[call.rows->variable] = bit(2) + row;
-    values[call.thread_y->variable] = te::index(kMmaHigh) * te::floor_div(y, te::index(kMmaHigh)) + row_of_lane;
-    const auto at = row_of_matrix(call.rows_element, call.rows_inside, values, loop.variable, 8 * bit(4));
-    std::vector<std::map<int, Expr>> mine;
-    for (int64_t k = 0; k < 4; ++k) mine.push_back(of_row(row + k % 2));
-    return registers(at, call.rows_element, call.rows_inside, mine, {0, 0, 8, 8}, loop.variable, 2 * x);
-  };
-  const auto fetched_columns = [&](int64_t column, bool are_two) {
-    std::map<int, Expr> values = fixed;
-    values[call.thread_x->variable] = te::floor_div(row_of_lane, te::index(2));
-    values[call.columns->variable] = te::floor_mod(x, te::index(2)) + column + 2 * bit(4);
-    const auto at = are_two
-                        ? row_of_matrix(call.columns_element, call.columns_inside, values, loop.variable, 8 * bit(2))
-                        : std::nullopt;
-    std::vector<std::map<int, Expr>> mine;
-    for (int64_t k = 0; k < (are_two ? 4 : 2); ++k) mine.push_back(of_column(column + k / 2 * 2));
-    return registers(at, call.columns_element, call.columns_inside, mine, {0, 8, 0, 8}, loop.variable, 2 * x);
-  };
-  std::vector<std::vector<std::string>> of_rows;
-  for (int64_t row = 0; row < rows; row += 2) of_rows.push_back(fetched_rows(row));
-  std::vector<std::string> of_columns;
-  for (int64_t column = 0; column < columns; column += 2) {
-    if (column % 4 == 0) of_columns = fetched_columns(column, column + 2 < columns);
-    const auto second = of_columns.begin() + column % 4;
-    for (int64_t row = 0; row < rows; row += 2) {
-      std::vector<std::string> sums;
-      for (int64_t k = 0; k < 4; ++k) {
-        std::map<int, Expr> values = fixed;
-        values[call.rows->variable] = te::index(row + k / 2);
-        values[call.columns->variable] = te::index(column + k % 2);
-        std::vector<Expr> index;
-        for (const Expr& e : call.block->writes[0].index)
-          index.push_back(te::simplify_index(substitute(bind_iterators(*call.block, e), values), ranges_.ranges()));
-        expressions_.begin(index);
-        const int buffer = call.block->writes[0].buffer;
-        sums.push_back(expressions_.element(plans_.plan(buffer, index)));
+/// Lane 4 * g + t has rows g and g + 8 of one operand, column g of the other, steps 2 * t, 2 * t + 1 and 8 more of
+/// both, and of the sums rows g and g + 8, columns 2 * t and 2 * t + 1.
+class FunctionPrinter::MmaPrinter {
+ public:
+  MmaPrinter(FunctionPrinter& printer, const MmaCall& call)
+      : printer_(printer),
+        call_(call),
+        x_(loop_variable(call.thread_x->variable)),
+        y_(loop_variable(call.thread_y->variable)),
+        row_of_lane_(4 * bit(1) + x_) {
+    for (const Loop* single : call.single) fixed_[single->variable] = te::index(0);
+  }
+
+  void print() {
+    const int64_t rows = *te::as_constant(call_.rows->extent), columns = *te::as_constant(call_.columns->extent);
+    std::vector<std::vector<std::string>> of_rows;
+    for (int64_t row = 0; row < rows; row += 2) of_rows.push_back(fetched_rows(row));
+    std::vector<std::string> of_columns;
+    for (int64_t column = 0; column < columns; column += 2) {
+      if (column % 4 == 0) of_columns = fetched_columns(column, column + 2 < columns);
+      const auto second = of_columns.begin() + column % 4;
+      for (int64_t row = 0; row < rows; row += 2) {
+        const std::vector<std::string> sums = places_of_sums(row, column);
+        printer_.line(fmt::format("op::mma_{}({}, {}, {});", call_.is_bfloat ? "bf16" : "f16", fmt::join(sums, ", "),
+                                  fmt::join(of_rows[static_cast<size_t>(row / 2)], ", "),
+                                  fmt::join(second, second + 2, ", ")));
       }
-      line(fmt::format("op::mma_{}({}, {}, {});", call.is_bfloat ? "bf16" : "f16", fmt::join(sums, ", "),
-                       fmt::join(of_rows[static_cast<size_t>(row / 2)], ", "), fmt::join(second, second + 2, ", ")));
     }
   }
+
+ private:
+  using Values = std::map<int, Expr>;  ///< by loop variable
+
+  Values of_row(int64_t row) const {
+    Values values = fixed_;
+    values[call_.rows->variable] = te::index(row);
+    return values;
+  }
+
+  Values of_column(int64_t column) const {
+    const Expr high = te::floor_mod(y_, te::index(kMmaHigh));
+    Values values = fixed_;
+    values[call_.thread_x->variable] = te::floor_div(high, te::index(2));
+    values[call_.columns->variable] = te::floor_mod(high, te::index(2)) + column;
+    return values;
+  }
+
+  /// A lane's number in eights says for which matrix it gives a row, what is left for which row.
+  Expr bit(int k) const { return te::floor_mod(te::floor_div(y_, te::index(k)), te::index(2)); }
+
+  /// Registers of two rows from this one on.
+  std::vector<std::string> fetched_rows(int64_t row) {
+    Values values = of_row(row);
+    values[call_.rows->variable] = bit(2) + row;
+    values[call_.thread_y->variable] = te::index(kMmaHigh) * te::floor_div(y_, te::index(kMmaHigh)) + row_of_lane_;
+    const int steps = call_.steps->variable;
+    const auto at = printer_.row_of_matrix(call_.rows_element, call_.rows_inside, values, steps, 8 * bit(4));
+    std::vector<Values> mine;
+    for (int64_t k = 0; k < 4; ++k) mine.push_back(of_row(row + k % 2));
+    return printer_.registers(at, call_.rows_element, call_.rows_inside, mine, {0, 0, 8, 8}, steps, 2 * x_);
+  }
+
+  /// Of two columns, and the next two where there are such.
+  std::vector<std::string> fetched_columns(int64_t column, bool are_two) {
+    Values values = fixed_;
+    values[call_.thread_x->variable] = te::floor_div(row_of_lane_, te::index(2));
+    values[call_.columns->variable] = te::floor_mod(x_, te::index(2)) + column + 2 * bit(4);
+    const int steps = call_.steps->variable;
+    const auto at = are_two
+                        ? printer_.row_of_matrix(call_.columns_element, call_.columns_inside, values, steps, 8 * bit(2))
+                        : std::nullopt;
+    std::vector<Values> mine;
+    for (int64_t k = 0; k < (are_two ? 4 : 2); ++k) mine.push_back(of_column(column + k / 2 * 2));
+    return printer_.registers(at, call_.columns_element, call_.columns_inside, mine, {0, 8, 0, 8}, steps, 2 * x_);
+  }
+
+  /// Of two rows and two columns.
+  std::vector<std::string> places_of_sums(int64_t row, int64_t column) {
+    std::vector<std::string> places;
+    for (int64_t k = 0; k < 4; ++k) {
+      Values values = of_row(row + k / 2);
+      values[call_.columns->variable] = te::index(column + k % 2);
+      const Write& sums = call_.block->writes[0];
+      std::vector<Expr> index;
+      for (const Expr& e : sums.index)
+        index.push_back(
+            te::simplify_index(substitute(bind_iterators(*call_.block, e), values), printer_.ranges_.ranges()));
+      printer_.expressions_.begin(index);
+      places.push_back(printer_.expressions_.element(printer_.plans_.plan(sums.buffer, index)));
+    }
+    return places;
+  }
+
+  FunctionPrinter& printer_;
+  const MmaCall& call_;
+  const Expr x_, y_;  ///< of the thread
+  const Expr row_of_lane_;
+  Values fixed_;
+};
+
+void FunctionPrinter::print_mma(const Loop& loop) {
+  const auto call = mma_call(kernel_, loop, {around_.begin(), around_.end()});
+  if (!call.ok()) fail_unsupported("{}", call.error().message());
+  if (branches_ > 0 || launch_.threads[0] != kMmaWide || launch_.threads[2] != 1 ||
+      te::as_constant(call->thread_y->extent) != launch_.threads[1])
+    fail_unsupported("whole warps expected where {} stands", kMmaName);
+  MmaPrinter(*this, *call).print();
 }
 
 std::vector<std::string> FunctionPrinter::registers(const std::optional<MatrixRow>& row, const Expr& load,
