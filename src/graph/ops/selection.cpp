@@ -35,10 +35,15 @@ Result<Selection> top_selection(const OpContext& context) {
   return Selection{axis, count};
 }
 
-Result<std::vector<ValueType>> top_k_infer(const OpContext& context) {
-  TRY(const Selection selection, top_selection(context));
+Shape top_shape(const OpContext& context, const Selection& selection) {
   Shape shape = context.shape(0);
   shape[selection.axis] = selection.count.value_or(context.fresh(0, selection.axis));
+  return shape;
+}
+
+Result<std::vector<ValueType>> top_k_infer(const OpContext& context) {
+  TRY(const Selection selection, top_selection(context));
+  const Shape shape = top_shape(context, selection);
   return std::vector{ValueType::tensor(context.dtype(0), shape), ValueType::tensor(DataType::kInt64, shape)};
 }
 
@@ -65,75 +70,108 @@ std::optional<te::StageValue> best_of_blocks(te::Program& program, const OpConte
 
 /// The k first of each row are kept in a heap, so that long rows cost little where k is small. Equal values are taken
 /// in the order of their positions.
-Result<te::Program> top_k_compute(const OpContext& context) {
-  TRY(const Selection selection, top_selection(context));
-  const int axis = selection.axis;
-  const Expr n = context.dim(0, axis).expr();
-  const bool largest = context.get_int("largest") != 0;
-  Shape shape = context.shape(0);
-  shape[axis] = selection.count.value_or(context.fresh(0, axis));
+class TopKNest {
+ public:
+  TopKNest(const OpContext& context, const Selection& selection)
+      : context_(context),
+        axis_(selection.axis),
+        count_(selection.count),
+        n_(context.dim(0, axis_).expr()),
+        largest_(context.get_int("largest") != 0),
+        shape_(top_shape(context, selection)),
+        best_(best_of_blocks(program_, context, selection, largest_)),
+        values_(writer_.buffer(context.dtype(0), shape_)),
+        indices_(writer_.buffer(DataType::kInt64, shape_)),
+        sorter_(writer_, shape_[axis_], context.dtype(0), Sorter::by_key(largest_)),
+        given_(writer_.counter()),
+        k_(count_ ? count_->expr() : given_.get()) {}
 
-  te::Program program;
-  const std::optional<te::StageValue> best = best_of_blocks(program, context, selection, largest);
-  Writer writer;
-  const Buffer values = writer.buffer(context.dtype(0), shape), indices = writer.buffer(DataType::kInt64, shape);
-  Sorter sorter(writer, shape[axis], context.dtype(0), Sorter::by_key(largest));
-  const Buffer given = writer.counter();  // where data decide K
-  const Expr k = selection.count ? selection.count->expr() : given.get();
-  Block rows = writer.loops(shape, axis, [&](std::vector<Expr> row) {
-    const auto at = [&](const Expr& i) {
-      row[axis] = i;
-      return row;
-    };
-    const auto element = [&](const Expr& i) { return SortedElement{i, context.load(0, at(i))}; };
-    // Whether a value comes before the top of the heap, all of whose positions are lower.
-    const auto is_better = [&](const Expr& value) {
-      const Expr top = sorter.at(te::index(0)).key;
-      return largest ? is_less(top, value) : is_less(value, top);
-    };
-    const auto offer = [&](const Expr& i) {
-      return Block{te::if_then(is_better(element(i).key), sorter.replace_top(element(i), k))};
-    };
-    const auto offer_all = [&](const Expr& begin, const Expr& end) {
-      return writer.loop(te::max(end - begin, 0), [&](Expr i) { return offer(begin + i); });
-    };
-    Block others;
-    if (best) {
-      const int64_t blocks = context.dim(0, axis).value() / kBlock;
-      const Expr first = te::floor_div(k + (kBlock - 1), te::index(kBlock)), begin = te::min(first * kBlock, n);
-      others.push_back(offer_all(k, begin));
-      others.push_back(writer.loop(te::max(te::index(blocks) - first, 0), [&](Expr i) {
-        const Expr block = first + i, value = program.load(*best, at(block));
-        // The best of numbers and a NaN is NaN.
-        const Expr may_hold_one = largest || !is_float(value.dtype())
-                                      ? is_better(value)
-                                      : is_better(value) || te::unary(te::UnaryOp::kIsNan, value);
-        return Block{te::if_then(may_hold_one,
-                                 {writer.loop(te::index(kBlock), [&](Expr r) { return offer(block * kBlock + r); })})};
-      }));
-      others.push_back(offer_all(te::max(te::index(blocks * kBlock), begin), n));
-    } else {
-      others.push_back(offer_all(k, n));
-    }
-    Block block = {writer.loop(k, [&](Expr i) { return sorter.put(i, element(i)); })};
-    append(block, sorter.build(k));
-    block.push_back(te::if_then(te::index(0) < k, std::move(others)));
-    append(block, sorter.sort(k));
-    block.push_back(writer.loop(k, [&](Expr i) {
-      const SortedElement chosen = sorter.at(i);
-      return Block{indices.put(at(i), chosen.position), values.put(at(i), chosen.key)};
+  te::Program finish() && {
+    Block rows = writer_.loops(shape_, axis_, [&](const Position& row) { return choose_of(row); });
+    if (count_) return writer_.finish(context_, std::move(rows), {values_, indices_}, std::move(program_));
+    std::vector<Expr> extents;
+    for (const Dim& dim : shape_) extents.push_back(dim.expr());
+    extents[axis_] = k_;
+    Block block = {given_.set(context_.load(1, Position(context_.rank(1), te::index(0)))),
+                   te::resize(values_.local, extents), te::resize(indices_.local, extents)};
+    append(block, sorter_.resize(k_));
+    append(block, rows);
+    return writer_.finish(context_, std::move(block), {values_, indices_}, std::move(program_));
+  }
+
+ private:
+  using Position = std::vector<Expr>;
+
+  Position at(Position row, const Expr& i) const {
+    row[axis_] = i;
+    return row;
+  }
+  SortedElement element(const Position& row, const Expr& i) const { return {i, context_.load(0, at(row, i))}; }
+
+  Block choose_of(const Position& row) {
+    Block others = offer_others(row);
+    Block block = {writer_.loop(k_, [&](Expr i) { return sorter_.put(i, element(row, i)); })};
+    append(block, sorter_.build(k_));
+    block.push_back(te::if_then(te::index(0) < k_, std::move(others)));
+    append(block, sorter_.sort(k_));
+    block.push_back(writer_.loop(k_, [&](Expr i) {
+      const SortedElement chosen = sorter_.at(i);
+      return Block{indices_.put(at(row, i), chosen.position), values_.put(at(row, i), chosen.key)};
     }));
     return block;
-  });
-  if (selection.count) return writer.finish(context, std::move(rows), {values, indices}, std::move(program));
-  std::vector<Expr> extents;
-  for (const Dim& dim : shape) extents.push_back(dim.expr());
-  extents[axis] = k;
-  Block block = {given.set(context.load(1, std::vector<Expr>(context.rank(1), te::index(0)))),
-                 te::resize(values.local, extents), te::resize(indices.local, extents)};
-  append(block, sorter.resize(k));
-  append(block, rows);
-  return writer.finish(context, std::move(block), {values, indices}, std::move(program));
+  }
+
+  /// Those behind the first k: each, or each of the blocks that may hold one of the first.
+  Block offer_others(const Position& row) {
+    if (!best_) return {offer_all(row, k_, n_)};
+    const int64_t blocks = context_.dim(0, axis_).value() / kBlock;
+    const Expr first = te::floor_div(k_ + (kBlock - 1), te::index(kBlock)), begin = te::min(first * kBlock, n_);
+    Block others = {offer_all(row, k_, begin)};
+    others.push_back(writer_.loop(te::max(te::index(blocks) - first, 0), [&](Expr i) {
+      const Expr block = first + i, value = program_.load(*best_, at(row, block));
+      // The best of numbers and a NaN is NaN.
+      const Expr may_hold_one = largest_ || !is_float(value.dtype())
+                                    ? is_better(value)
+                                    : is_better(value) || te::unary(te::UnaryOp::kIsNan, value);
+      return Block{te::if_then(
+          may_hold_one, {writer_.loop(te::index(kBlock), [&](Expr r) { return offer(row, block * kBlock + r); })})};
+    }));
+    others.push_back(offer_all(row, te::max(te::index(blocks * kBlock), begin), n_));
+    return others;
+  }
+
+  Statement offer_all(const Position& row, const Expr& begin, const Expr& end) {
+    return writer_.loop(te::max(end - begin, 0), [&](Expr i) { return offer(row, begin + i); });
+  }
+
+  Block offer(const Position& row, const Expr& i) {
+    return {te::if_then(is_better(element(row, i).key), sorter_.replace_top(element(row, i), k_))};
+  }
+
+  /// Whether a value comes before the top of the heap, all of whose positions are lower.
+  Expr is_better(const Expr& value) const {
+    const Expr top = sorter_.at(te::index(0)).key;
+    return largest_ ? is_less(top, value) : is_less(value, top);
+  }
+
+  const OpContext& context_;
+  const int axis_;
+  const std::optional<Dim> count_;
+  const Expr n_;
+  const bool largest_;
+  const Shape shape_;
+  te::Program program_;
+  const std::optional<te::StageValue> best_;
+  Writer writer_;
+  const Buffer values_, indices_;
+  Sorter sorter_;
+  const Buffer given_;  ///< where data decide K
+  const Expr k_;
+};
+
+Result<te::Program> top_k_compute(const OpContext& context) {
+  TRY(const Selection selection, top_selection(context));
+  return TopKNest(context, selection).finish();
 }
 
 /// Opset 1 had k as an attribute.
@@ -260,100 +298,167 @@ Result<std::vector<ValueType>> unique_infer(const OpContext& context) {
 }
 
 /// Sorts the parts (elements, or slices along the axis), numbers the runs of equal ones, and writes one of each run.
+class UniqueNest {
+ public:
+  /// `axis`: -1: of all elements in a row. `types`: of the outputs.
+  UniqueNest(const OpContext& context, int axis, const std::vector<ValueType>& types)
+      : context_(context),
+        axis_(axis),
+        from_(context.shape(0)),
+        parts_(*types[2].shape),
+        total_(parts_[0].expr()),
+        slice_(slice_along(from_, axis)),
+        inner_(element_count(slice_)),
+        outputs_(buffers_for(types)),
+        run_of_(by_part()),
+        first_(by_part()),
+        size_(by_part()),
+        place_(by_part()),
+        runs_(writer_.counter()),
+        next_(writer_.counter()),
+        offset_(writer_.counter()),
+        relation_(writer_.counter()),
+        unravelled_(axis < 0 ? reshaped_index(from_, {parts_[0]}) : reshaped_index(slice_, {inner_})),
+        key_(axis < 0 ? std::optional(types[0].dtype) : std::nullopt),
+        sorter_(writer_, parts_[0], key_, key_ ? Sorter::by_key(false) : by_slice()) {}
+  UniqueNest(const UniqueNest&) = delete;
+  UniqueNest& operator=(const UniqueNest&) = delete;
+
+  te::Program finish() && {
+    Block block = {writer_.loop(total_, [&](Expr i) { return sorter_.put(i, part(i)); })};
+    append(block, sorter_.build(total_));
+    append(block, sorter_.sort(total_));
+    block.push_back(number_runs());
+    block.push_back(context_.get_int("sorted") != 0 ? place_in_order() : place_as_found());
+    append(block, write_outputs());
+    return writer_.finish(context_, std::move(block), outputs_);
+  }
+
+ private:
+  static Shape slice_along(Shape shape, int axis) {
+    if (axis < 0) return {};
+    shape[axis] = 1;
+    return shape;
+  }
+
+  std::vector<Buffer> buffers_for(const std::vector<ValueType>& types) {
+    std::vector<Buffer> buffers;
+    for (const ValueType& type : types) buffers.push_back(writer_.buffer(type.dtype, *type.shape));
+    return buffers;
+  }
+  Buffer by_part() { return writer_.buffer(DataType::kInt64, parts_); }
+
+  /// Element `e` of part `i`, both in row-major order.
+  Expr element(const Expr& i, const Expr& e) const {
+    std::vector<Expr> index = unravelled_;
+    for (Expr& expr : index)
+      expr = te::transform(expr, [&](const Expr& x) { return te::as<te::Var>(x) ? (axis_ < 0 ? i : e) : Expr(); });
+    if (axis_ >= 0) index[axis_] = i;
+    return context_.load(0, std::move(index));
+  }
+
+  SortedElement part(const Expr& i) const { return {i, key_ ? element(i, te::index(0)) : Expr()}; }
+
+  /// relation = -1, 0, 1 where part a is below, equal to, above part b at the first element in which they differ.
+  Block relate(const Expr& a, const Expr& b) const {
+    const Expr x = element(a, offset_.get()), y = element(b, offset_.get());
+    return {offset_.set(te::index(0)), relation_.set(te::index(0)),
+            te::while_loop(te::equal(relation_.get(), 0) && offset_.get() < inner_.expr(),
+                           {relation_.set(te::select(is_less(x, y), te::index(-1),
+                                                     te::select(is_less(y, x), te::index(1), te::index(0)))),
+                            offset_.increment()})};
+  }
+
+  /// Elements are sorted as they are, slices by their positions.
+  Sorter::Compare by_slice() const {
+    return [this](const SortedElement& a, const SortedElement& b) {
+      return std::pair(relate(a.position, b.position),
+                       relation_.get() < 0 || (te::equal(relation_.get(), 0) && a.position < b.position));
+    };
+  }
+
+  Block compare_with_last(const Expr& i) const {
+    const SortedElement last = sorter_.at(i - 1), here = sorter_.at(i);
+    if (!key_) return relate(last.position, here.position);
+    return {relation_.set(te::select(is_less(last.key, here.key), te::index(-1), te::index(0)))};
+  }
+
+  Statement number_runs() {
+    return writer_.loop(total_, [&](Expr i) {
+      const Expr here = sorter_.at(i).position, last = runs_.get() - 1;
+      return Block{te::if_then(te::index(0) < i, compare_with_last(i), {relation_.set(te::index(-1))}),
+                   te::if_then(te::logical_not(te::equal(relation_.get(), 0)),
+                               {first_.put(runs_.get(), here), runs_.increment()}),
+                   run_of_.put(here, last), size_.put(last, size_.at(last) + 1)};
+    });
+  }
+
+  Statement place_in_order() {
+    return writer_.loop(runs_.get(), [&](Expr i) { return Block{place_.put(i, i)}; });
+  }
+
+  /// Runs, by the first part of each.
+  Statement place_as_found() {
+    return writer_.loop(total_, [&](Expr i) {
+      return Block{te::if_then(te::equal(first_.at(run_of_.at(i)), i),
+                               {place_.put(run_of_.at(i), next_.get()), next_.increment()})};
+    });
+  }
+
+  Block write_outputs() {
+    const Buffer &values = outputs_[0], &indices = outputs_[1], &inverse = outputs_[2], &counts = outputs_[3];
+    std::vector<Expr> extents;
+    if (axis_ < 0) {
+      extents.push_back(runs_.get());
+    } else {
+      for (const Dim& dim : from_) extents.push_back(dim.expr());
+      extents[axis_] = runs_.get();
+    }
+    Block block = {te::resize(values.local, std::move(extents)), te::resize(indices.local, {runs_.get()}),
+                   te::resize(counts.local, {runs_.get()})};
+    block.push_back(writer_.loop(total_, [&](Expr i) { return Block{inverse.put(i, place_.at(run_of_.at(i)))}; }));
+    block.push_back(writer_.loop(runs_.get(), [&](Expr run) {
+      Block write = {indices.put(place_.at(run), first_.at(run)), counts.put(place_.at(run), size_.at(run))};
+      append(write, write_part(run));
+      return write;
+    }));
+    return block;
+  }
+
+  /// The first of a run.
+  Block write_part(const Expr& run) {
+    const Buffer& values = outputs_[0];
+    if (axis_ < 0) return {values.put(place_.at(run), element(first_.at(run), te::index(0)))};
+    return writer_.loops(from_, axis_, [&](std::vector<Expr> to) {
+      std::vector<Expr> index = to;
+      index[axis_] = first_.at(run);
+      to[axis_] = place_.at(run);
+      return Block{values.put(std::move(to), context_.load(0, std::move(index)))};
+    });
+  }
+
+  const OpContext& context_;
+  const int axis_;
+  const Shape from_, parts_;
+  const Expr total_;  ///< parts
+  const Shape slice_;
+  const Dim inner_;  ///< elements of a part
+  Writer writer_;
+  const std::vector<Buffer> outputs_;
+  const Buffer run_of_, first_, size_, place_;  ///< of a part, its run; of a run, its first part, its parts, its place
+  const Buffer runs_, next_, offset_, relation_;
+  const std::vector<Expr> unravelled_;
+  const std::optional<DataType> key_;
+  Sorter sorter_;
+};
+
 Result<te::Program> unique_compute(const OpContext& context) {
   TRY(const std::vector<ValueType> types, unique_infer(context));
   int axis = -1;
   if (context.has_attribute("axis")) {
     TRY(axis, context.normalize_axis(context.get_int("axis"), context.rank(0)));
   }
-  const Shape& from = context.shape(0);
-  const Shape parts = *types[2].shape;
-  const Expr total = parts[0].expr();
-  Shape slice = axis < 0 ? Shape() : from;
-  if (axis >= 0) slice[axis] = 1;
-  const Dim inner = element_count(slice);
-
-  Writer writer;
-  std::vector<Buffer> outputs;
-  for (const ValueType& type : types) outputs.push_back(writer.buffer(type.dtype, *type.shape));
-  const Buffer run_of = writer.buffer(DataType::kInt64, parts);
-  const Buffer first = writer.buffer(DataType::kInt64, parts), size = writer.buffer(DataType::kInt64, parts);
-  const Buffer place = writer.buffer(DataType::kInt64, parts);
-  const Buffer runs = writer.counter(), next = writer.counter(), offset = writer.counter(), relation = writer.counter();
-
-  // Element `e` of part `i`, both in row-major order.
-  const Shape order_of_parts = axis < 0 ? Shape{parts[0]} : Shape{inner};
-  const std::vector<Expr> unravelled = reshaped_index(axis < 0 ? from : slice, order_of_parts);
-  const auto element = [&](const Expr& i, const Expr& e) {
-    std::vector<Expr> index = unravelled;
-    for (Expr& expr : index)
-      expr = te::transform(expr, [&](const Expr& x) { return te::as<te::Var>(x) ? (axis < 0 ? i : e) : Expr(); });
-    if (axis >= 0) index[axis] = i;
-    return context.load(0, std::move(index));
-  };
-  // relation = -1, 0, 1 where part a is below, equal to, above part b at the first element in which they differ.
-  const auto relate = [&](const Expr& a, const Expr& b) {
-    const Expr x = element(a, offset.get()), y = element(b, offset.get());
-    return Block{offset.set(te::index(0)), relation.set(te::index(0)),
-                 te::while_loop(te::equal(relation.get(), 0) && offset.get() < inner.expr(),
-                                {relation.set(te::select(is_less(x, y), te::index(-1),
-                                                         te::select(is_less(y, x), te::index(1), te::index(0)))),
-                                 offset.increment()})};
-  };
-  // Elements are sorted as they are, slices by their positions.
-  const Sorter::Compare by_slice = [&](const SortedElement& a, const SortedElement& b) {
-    return std::pair(relate(a.position, b.position),
-                     relation.get() < 0 || (te::equal(relation.get(), 0) && a.position < b.position));
-  };
-  const std::optional<DataType> key = axis < 0 ? std::optional(types[0].dtype) : std::nullopt;
-  Sorter sorter(writer, parts[0], key, key ? Sorter::by_key(false) : by_slice);
-  const auto part = [&](const Expr& i) { return SortedElement{i, key ? element(i, te::index(0)) : Expr()}; };
-  const auto compare_with_last = [&](const Expr& i) {
-    const SortedElement last = sorter.at(i - 1), here = sorter.at(i);
-    if (!key) return relate(last.position, here.position);
-    return Block{relation.set(te::select(is_less(last.key, here.key), te::index(-1), te::index(0)))};
-  };
-
-  Block block = {writer.loop(total, [&](Expr i) { return sorter.put(i, part(i)); })};
-  append(block, sorter.build(total));
-  append(block, sorter.sort(total));
-  block.push_back(writer.loop(total, [&](Expr i) {
-    const Expr here = sorter.at(i).position, last = runs.get() - 1;
-    return Block{
-        te::if_then(te::index(0) < i, compare_with_last(i), {relation.set(te::index(-1))}),
-        te::if_then(te::logical_not(te::equal(relation.get(), 0)), {first.put(runs.get(), here), runs.increment()}),
-        run_of.put(here, last), size.put(last, size.at(last) + 1)};
-  }));
-  if (context.get_int("sorted") != 0) {
-    block.push_back(writer.loop(runs.get(), [&](Expr i) { return Block{place.put(i, i)}; }));
-  } else {
-    block.push_back(writer.loop(total, [&](Expr i) {
-      return Block{
-          te::if_then(te::equal(first.at(run_of.at(i)), i), {place.put(run_of.at(i), next.get()), next.increment()})};
-    }));
-  }
-  std::vector<Expr> extents;
-  for (size_t k = 0; k < types[0].shape->size(); ++k)
-    extents.push_back(axis < 0 || static_cast<int>(k) == axis ? runs.get() : from[k].expr());
-  block.push_back(te::resize(outputs[0].local, std::move(extents)));
-  block.push_back(te::resize(outputs[1].local, {runs.get()}));
-  block.push_back(te::resize(outputs[3].local, {runs.get()}));
-  block.push_back(writer.loop(total, [&](Expr i) { return Block{outputs[2].put(i, place.at(run_of.at(i)))}; }));
-  block.push_back(writer.loop(runs.get(), [&](Expr run) {
-    Block write = {outputs[1].put(place.at(run), first.at(run)), outputs[3].put(place.at(run), size.at(run))};
-    if (axis < 0) {
-      write.push_back(outputs[0].put(place.at(run), element(first.at(run), te::index(0))));
-    } else {
-      append(write, writer.loops(from, axis, [&](std::vector<Expr> to) {
-        std::vector<Expr> index = to;
-        index[axis] = first.at(run);
-        to[axis] = place.at(run);
-        return Block{outputs[0].put(std::move(to), context.load(0, std::move(index)))};
-      }));
-    }
-    return write;
-  }));
-  return writer.finish(context, std::move(block), outputs);
+  return UniqueNest(context, axis, types).finish();
 }
 
 }  // namespace
