@@ -488,83 +488,111 @@ Result<std::vector<ValueType>> infer_group_query(const OpContext& context) {
   return std::vector{ValueType::tensor(dtype, {a.q.batch, a.q.sequence, a.q.heads * a.q.size}), cache, cache};
 }
 
-Result<te::Program> compute_group_query(const OpContext& context) {
-  TRY(const GroupAttention a, group_query_of(context));
-  const DataType dtype = context.dtype(kGroupQuery), wide = accumulator(dtype);
-  const Expr width = a.q.size.expr();
-  te::Program program;
-  program.outputs.resize(3);
+class GroupQueryProgram {
+ public:
+  GroupQueryProgram(const OpContext& context, const GroupAttention& attention)
+      : context_(context),
+        a_(attention),
+        dtype_(context.dtype(kGroupQuery)),
+        rotates_(context.get_int("do_rotary") != 0) {}
 
-  // Where the new keys of a sequence begin.
-  const auto first_of = [&](const Expr& b) {
-    if (a.is_first) return te::index(0);
-    const Expr last =
-        load_index(context, kLengths, context.rank(kLengths) == 1 ? std::vector{b} : std::vector{b, te::index(0)});
-    return last + 1 - a.q.sequence.expr();
-  };
-  // Element of part 0, 1 or 2: queries, keys, values.
-  const auto given = [&](int part, const Expr& b, const Expr& h, const Expr& i, const Expr& k) {
-    const Expr in_row = h * width + k;
-    if (!a.packed) return context.load(part, {b, i, in_row});
-    const Dim before = part == 0 ? Dim(0) : part == 1 ? a.q.heads : a.q.heads + a.k.heads;
-    return context.load(kGroupQuery, {b, i, (before * a.q.size).expr() + in_row});
-  };
-  const bool rotates = context.get_int("do_rotary") != 0;
-  const auto turned = [&](int part, const Heads& heads) {
-    const Expr b = te::axis(0), h = te::axis(1), i = te::axis(2);
-    const Expr place = context.has_input(kPlaces) ? context.load(kPlaces, {b, i}) : first_of(b) + i;
-    const Rotation rotation = {context.dim(kCos, 1) * Dim(2), a.q.size, context.get_int("rotary_interleaved") != 0,
-                               cached_angle(context, kCos, place), cached_angle(context, kSin, place)};
-    return program.map({heads.batch, heads.heads, heads.sequence, heads.size},
-                       rotated(rotation, te::axis(3), [&](const Expr& at) { return given(part, b, h, i, at); }));
-  };
-  te::StageValue queries, keys;
-  if (rotates) {
-    queries = turned(0, a.q);
-    keys = turned(1, a.k);
+  te::Program finish() && {
+    program_.outputs.resize(3);
+    if (rotates_) {
+      queries_ = turned(0, a_.q);
+      keys_ = turned(1, a_.k);
+    }
+    program_.outputs[1] = present(1);
+    program_.outputs[2] = present(2);
+    const AttentionForm attention = form();
+    program_.outputs[0] = heads_together(program_, attention, attend(program_, attention).y, dtype_);
+    for (const int i : {1, 2})
+      if (!context_.wants_output(i)) program_.outputs[i] = {};
+    return std::move(program_);
   }
-  const auto present = [&](int part) {
+
+ private:
+  /// Where the new keys of a sequence begin.
+  Expr first_of(const Expr& b) const {
+    if (a_.is_first) return te::index(0);
+    const Expr last =
+        load_index(context_, kLengths, context_.rank(kLengths) == 1 ? std::vector{b} : std::vector{b, te::index(0)});
+    return last + 1 - a_.q.sequence.expr();
+  }
+
+  /// Element of part 0, 1 or 2: queries, keys, values.
+  Expr given(int part, const Expr& b, const Expr& h, const Expr& i, const Expr& k) const {
+    const Expr in_row = h * a_.q.size.expr() + k;
+    if (!a_.packed) return context_.load(part, {b, i, in_row});
+    const Dim before = part == 0 ? Dim(0) : part == 1 ? a_.q.heads : a_.q.heads + a_.k.heads;
+    return context_.load(kGroupQuery, {b, i, (before * a_.q.size).expr() + in_row});
+  }
+
+  te::StageValue turned(int part, const Heads& heads) {
+    const Expr b = te::axis(0), h = te::axis(1), i = te::axis(2);
+    const Expr place = context_.has_input(kPlaces) ? context_.load(kPlaces, {b, i}) : first_of(b) + i;
+    const Rotation rotation = {context_.dim(kCos, 1) * Dim(2), a_.q.size, context_.get_int("rotary_interleaved") != 0,
+                               cached_angle(context_, kCos, place), cached_angle(context_, kSin, place)};
+    return program_.map({heads.batch, heads.heads, heads.sequence, heads.size},
+                        rotated(rotation, te::axis(3), [&](const Expr& at) { return given(part, b, h, i, at); }));
+  }
+
+  /// The cache that goes out, of keys (1) or values (2).
+  te::StageValue present(int part) {
     const Expr b = te::axis(0), h = te::axis(1), j = te::axis(2), k = te::axis(3);
     const Expr first = first_of(b), at = j - first;
-    const Expr fresh = part == 1 && rotates ? program.load(keys, {b, h, at, k}) : given(part, b, h, at, k);
-    Expr element = te::select(j < first + a.k.sequence.expr(), fresh, te::literal(0, dtype));
-    if (context.has_input(kCachedKeys) && !a.is_first)
-      element = te::select(j < first, context.load(part == 1 ? kCachedKeys : kCachedValues, {b, h, j, k}), element);
-    return program.map({a.k.batch, a.k.heads, a.present, a.k.size}, element);
-  };
-  program.outputs[1] = present(1);
-  program.outputs[2] = present(2);
+    const Expr fresh = part == 1 && rotates_ ? program_.load(keys_, {b, h, at, k}) : given(part, b, h, at, k);
+    Expr element = te::select(j < first + a_.k.sequence.expr(), fresh, te::literal(0, dtype_));
+    if (context_.has_input(kCachedKeys) && !a_.is_first)
+      element = te::select(j < first, context_.load(part == 1 ? kCachedKeys : kCachedValues, {b, h, j, k}), element);
+    return program_.map({a_.k.batch, a_.k.heads, a_.present, a_.k.size}, element);
+  }
 
-  AttentionForm form{.q = a.q, .keys = a.present, .value_size = a.q.size, .dtype = dtype, .softmax = wide};
-  form.query = [&](const Expr& b, const Expr& h, const Expr& i, const Expr& k) {
-    return rotates ? program.load(queries, {b, h, i, k}) : given(0, b, h, i, k);
-  };
-  const auto cached = [&](int output) {
-    return [&, output](const Expr& b, const Expr& h, const Expr& j, const Expr& k) {
-      return program.load(program.outputs[output], {b, shared_head(h, a.q.heads, a.k.heads), j, k});
+  AttentionForm form() const {
+    const DataType wide = accumulator(dtype_);
+    AttentionForm form{.q = a_.q, .keys = a_.present, .value_size = a_.q.size, .dtype = dtype_, .softmax = wide};
+    form.query = [&](const Expr& b, const Expr& h, const Expr& i, const Expr& k) {
+      return rotates_ ? program_.load(queries_, {b, h, i, k}) : given(0, b, h, i, k);
     };
-  };
-  form.key = cached(1);
-  form.value = cached(2);
-  form.scale = scale_of(context, a.q.size, wide);
-  form.softcap = context.get_float("softcap");
-  form.bias = [&](const Expr& b, const Expr& h, const Expr& i, const Expr& j) {
+    const auto cached = [&](int output) {
+      return [&, output](const Expr& b, const Expr& h, const Expr& j, const Expr& k) {
+        return program_.load(program_.outputs[output], {b, shared_head(h, a_.q.heads, a_.k.heads), j, k});
+      };
+    };
+    form.key = cached(1);
+    form.value = cached(2);
+    form.scale = scale_of(context_, a_.q.size, wide);
+    form.softcap = context_.get_float("softcap");
+    form.bias = [&](const Expr& b, const Expr& h, const Expr& i, const Expr& j) { return bias(b, h, i, j); };
+    if (context_.has_input(kSink))
+      form.sink = [&](const Expr& h) { return context_.load(kSink, {h}); };
+    else if (context_.get_int("smooth_softmax") == 1)
+      form.sink = [&](const Expr&) { return te::literal(0, dtype_); };
+    return form;
+  }
+
+  /// Of a score; as little as there is for what a query doesn't see.
+  Expr bias(const Expr& b, const Expr& h, const Expr& i, const Expr& j) const {
     const Expr place = first_of(b) + i;
     Expr sees = j <= place;
-    if (const int64_t window = context.get_int("local_window_size"); window > 0) sees = sees && place < j + window;
-    Expr bias = te::literal(0, dtype);
-    if (context.has_input(kGroupBias))
-      bias = load_score_bias(context, kGroupBias, b, h, i, te::min(j, (context.dim(kGroupBias, 3) - 1).expr()));
-    return te::select(sees, bias, te::maximum(dtype).identity[0]);
-  };
-  if (context.has_input(kSink))
-    form.sink = [&](const Expr& h) { return context.load(kSink, {h}); };
-  else if (context.get_int("smooth_softmax") == 1)
-    form.sink = [&](const Expr&) { return te::literal(0, dtype); };
-  program.outputs[0] = heads_together(program, form, attend(program, form).y, dtype);
-  for (const int i : {1, 2})
-    if (!context.wants_output(i)) program.outputs[i] = {};
-  return program;
+    if (const int64_t window = context_.get_int("local_window_size"); window > 0) sees = sees && place < j + window;
+    Expr bias = te::literal(0, dtype_);
+    if (context_.has_input(kGroupBias))
+      bias = load_score_bias(context_, kGroupBias, b, h, i, te::min(j, (context_.dim(kGroupBias, 3) - 1).expr()));
+    return te::select(sees, bias, te::maximum(dtype_).identity[0]);
+  }
+
+  const OpContext& context_;
+  const GroupAttention& a_;
+  const DataType dtype_;
+  const bool rotates_;
+  te::Program program_;
+  te::StageValue queries_, keys_;  ///< where they are rotated
+};
+
+Result<te::Program> compute_group_query(const OpContext& context) {
+  TRY(const GroupAttention attention, group_query_of(context));
+  return GroupQueryProgram(context, attention).finish();
 }
 
 // RotaryEmbedding: positions come before the caches, or are one from which all are counted.
