@@ -84,53 +84,54 @@ int generate_mutants(const GenerateOptions& options) {
   return kDone;
 }
 
-int generate_rules(const GenerateOptions& options) {
-  const StopsInOrder stops;
-  LibraryOptions how;
-  std::error_code no_folder;
-  std::filesystem::create_directories(options.folder, no_folder);
-  if (no_folder)
-    return report(unsupported("--output", "a folder, or a place for one, expected at {}: {}", options.folder,
-                              no_folder.message()));
-  if (options.set == kMutants) return generate_mutants(options);
-  how.enumeration.memory = static_cast<uint64_t>(parse_size(options.memory).value_or(kRecordBytes));
-  how.enumeration.max_operators = options.max_operators;
-  how.enumeration.threads = options.thread_count();
-  how.enumeration.seed = options.seed;
-  auto set = operator_set(options.set);
-  if (!set.ok()) return report(set.error());
-  auto cluster = Cluster::join();
-  if (!cluster.ok()) return report(cluster.error());
-  if (!options.parts.empty() || cluster->size() > 1)
-    how.enumeration.folder = options.parts.empty() ? std::filesystem::path(options.folder) / "generate.parts"
-                                                   : std::filesystem::path(options.parts);
-  auto last = Clock::now();
-  how.enumeration.progress = [&](const EnumerationProgress& progress) {
-    if (seconds_since(last) < 2) return;
-    last = Clock::now();
-    note(options, "{} operators: {} terms, {:.0f} a second, {:.0f} %, {:.0f} s left", progress.operators,
+/// Tells how far a generation is, every two seconds at most.
+class GenerationNotes {
+ public:
+  explicit GenerationNotes(const GenerateOptions& options) : options_(options) {}
+
+  void tell(const EnumerationProgress& progress) {
+    if (!is_time()) return;
+    note(options_, "{} operators: {} terms, {:.0f} a second, {:.0f} %, {:.0f} s left", progress.operators,
          progress.terms, static_cast<double>(progress.terms) / std::max(1e-3, progress.seconds), 100 * progress.share,
          progress.seconds / std::max(1e-3, progress.share) - progress.seconds);
-  };
-  std::optional<Clock::time_point> proving;
-  how.proving = [&](int64_t done, int64_t candidates) {
-    if (!proving) proving = last = Clock::now();
-    if (seconds_since(last) < 2) return;
-    last = Clock::now();
-    const double seconds = seconds_since(*proving);
-    note(options, "{} of {} candidates, {:.0f} a second, {:.0f} s left", done, candidates,
+  }
+
+  void tell_of_proofs(int64_t done, int64_t candidates) {
+    if (!proving_) proving_ = last_ = Clock::now();
+    if (!is_time()) return;
+    const double seconds = seconds_since(*proving_);
+    note(options_, "{} of {} candidates, {:.0f} a second, {:.0f} s left", done, candidates,
          static_cast<double>(done) / seconds,
          seconds / static_cast<double>(done) * static_cast<double>(candidates - done));
-  };
-  auto library = generate(*set, how, *cluster);
-  if (!library.ok()) return cluster->is_first() ? report(library.error()) : exit_code(library.error().kind);
-  if (!cluster->is_first()) return kDone;
-  if (std::error_code ignored; options.parts.empty() && !how.enumeration.folder.empty())
-    std::filesystem::remove(how.enumeration.folder, ignored);
-  const LibraryStatistics& facts = library->statistics;
-  const RulesFile file = file_of(options, library->rules);
-  const std::filesystem::path stem = std::filesystem::path(options.folder) / options.set;
-  if (auto done = write_rules(stem, file, verify::all_axioms()); !done.ok()) return report(done.error());
+  }
+
+ private:
+  bool is_time() {
+    if (seconds_since(last_) < 2) return false;
+    last_ = Clock::now();
+    return true;
+  }
+
+  const GenerateOptions& options_;
+  Clock::time_point last_ = Clock::now();
+  std::optional<Clock::time_point> proving_;  ///< since when
+};
+
+/// With a folder for parts where processes share the work, or go on with what was interrupted.
+EnumerationOptions enumeration_of(const GenerateOptions& options, const Cluster& cluster) {
+  EnumerationOptions how;
+  how.memory = static_cast<uint64_t>(parse_size(options.memory).value_or(kRecordBytes));
+  how.max_operators = options.max_operators;
+  how.threads = options.thread_count();
+  how.seed = options.seed;
+  if (!options.parts.empty() || cluster.size() > 1)
+    how.folder = options.parts.empty() ? std::filesystem::path(options.folder) / "generate.parts"
+                                       : std::filesystem::path(options.parts);
+  return how;
+}
+
+void print_generated(const GenerateOptions& options, const LibraryStatistics& facts,
+                     const std::filesystem::path& stem) {
   if (options.verbosity > 0)
     for (const std::string& text : facts.unproved_texts) note(options, "{}", text);
   int64_t terms = 0, classes = 0;
@@ -156,6 +157,34 @@ int generate_rules(const GenerateOptions& options) {
                facts.enumeration.text(), facts.candidates, facts.proved, facts.unproved, facts.kept, stem.string(),
                facts.seconds_enumerating, facts.seconds_proving);
   }
+}
+
+int generate_rules(const GenerateOptions& options) {
+  const StopsInOrder stops;
+  std::error_code no_folder;
+  std::filesystem::create_directories(options.folder, no_folder);
+  if (no_folder)
+    return report(unsupported("--output", "a folder, or a place for one, expected at {}: {}", options.folder,
+                              no_folder.message()));
+  if (options.set == kMutants) return generate_mutants(options);
+  auto set = operator_set(options.set);
+  if (!set.ok()) return report(set.error());
+  auto cluster = Cluster::join();
+  if (!cluster.ok()) return report(cluster.error());
+  LibraryOptions how;
+  how.enumeration = enumeration_of(options, *cluster);
+  GenerationNotes notes(options);
+  how.enumeration.progress = [&](const EnumerationProgress& progress) { notes.tell(progress); };
+  how.proving = [&](int64_t done, int64_t candidates) { notes.tell_of_proofs(done, candidates); };
+  auto library = generate(*set, how, *cluster);
+  if (!library.ok()) return cluster->is_first() ? report(library.error()) : exit_code(library.error().kind);
+  if (!cluster->is_first()) return kDone;
+  if (std::error_code ignored; options.parts.empty() && !how.enumeration.folder.empty())
+    std::filesystem::remove(how.enumeration.folder, ignored);
+  const std::filesystem::path stem = std::filesystem::path(options.folder) / options.set;
+  if (auto done = write_rules(stem, file_of(options, library->rules), verify::all_axioms()); !done.ok())
+    return report(done.error());
+  print_generated(options, library->statistics, stem);
   return kDone;
 }
 
