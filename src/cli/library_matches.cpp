@@ -58,77 +58,109 @@ std::map<std::string, int> opaque_nodes(const Program& program) {
   return result;
 }
 
+/// Of the files, or else the laws.
+Result<std::vector<Rule>> rules_of(const MatchOptions& options, const Theory& theory) {
+  if (options.rules.empty()) return rules_of_laws(theory.axioms());
+  std::vector<Rule> rules;
+  for (const std::string& file : options.rules) {
+    auto read = read_rules(file, theory.axioms());
+    if (!read.ok()) return std::move(read).error().within(file);
+    rules.insert(rules.end(), std::make_move_iterator(read->rules.begin()), std::make_move_iterator(read->rules.end()));
+  }
+  return rules;
+}
+
+/// All matches in a program, and what it took to find them.
+struct FoundMatches {
+  std::vector<Match> matches;
+  double cold_ms = 0, warm_ms = 0;  ///< the first time, and again
+  MatchStatistics statistics;       ///< of the first time
+  Applications applications;
+};
+
+FoundMatches find_matches(const Program& program, Substitutions& substitutions) {
+  FoundMatches found;
+  auto start = Clock::now();
+  found.matches = substitutions.matches(program);
+  found.cold_ms = milliseconds_since(start);
+  found.statistics = substitutions.statistics();
+  start = Clock::now();
+  found.matches = substitutions.matches(program);
+  found.warm_ms = milliseconds_since(start);
+  found.applications = apply_each(program, found.matches, substitutions);
+  return found;
+}
+
+std::map<std::string, int> count_by_rule(const std::vector<Match>& matches, const Substitutions& substitutions) {
+  std::map<std::string, int> result;
+  for (const Match& match : matches)
+    ++result[substitutions[match.substitution].rule->name +
+             (substitutions[match.substitution].is_forward ? " ->" : " <-")];
+  return result;
+}
+
+void print_json(const FoundMatches& found, const Plain& plain, const Substitutions& substitutions, size_t rules,
+                double import_ms) {
+  json unusable = json::object();
+  for (const auto& [reason, count] : substitutions.unusable()) unusable[std::string(name(reason))] = count;
+  fmt::print("{}\n", json_text({{"applications", plain.program.order()->size()},
+                                {"opaque", opaque_nodes(plain.program)},
+                                {"operands_taken_out", plain.steps.size()},
+                                {"rules", rules},
+                                {"substitutions", substitutions.size()},
+                                {"unusable", unusable},
+                                {"matches", found.matches.size()},
+                                {"by_rule", count_by_rule(found.matches, substitutions)},
+                                {"refused", found.applications.refused},
+                                {"import_ms", import_ms},
+                                {"cold_ms", found.cold_ms},
+                                {"warm_ms", found.warm_ms},
+                                {"guards", found.statistics.guards},
+                                {"guards_held", found.statistics.held},
+                                {"structures", found.statistics.structures},
+                                {"apply_microseconds", found.applications.median_microseconds}}));
+}
+
+/// For people; each match, too, where `verbosity` is above 0.
+void print_text(const FoundMatches& found, const Plain& plain, const Substitutions& substitutions, size_t rules,
+                double import_ms, int verbosity) {
+  std::vector<std::pair<int, std::string>> ranked;
+  for (const auto& [rule, count] : count_by_rule(found.matches, substitutions)) ranked.emplace_back(-count, rule);
+  std::sort(ranked.begin(), ranked.end());
+  for (const auto& [count, rule] : ranked) fmt::print("{:6}  {}\n", -count, rule);
+  if (verbosity > 0)
+    for (const Match& match : found.matches) fmt::print("{}\n", step_of(match, substitutions).text());
+  fmt::print("{} applications, {} of them with operands taken out; {} rules as {} substitutions\n",
+             plain.program.order()->size(), plain.steps.size(), rules, substitutions.size());
+  for (const auto& [op, count] : opaque_nodes(plain.program))
+    fmt::print("{:6}  {} that no rule can match\n", count, op);
+  for (const auto& [refusal, count] : found.applications.refused)
+    fmt::print("{:6}  matches that would make {}\n", count, refusal);
+  fmt::print(
+      "{} matches in {:.1f} ms, {:.1f} ms the first time ({} guards replayed, {} hold, of {} places); a rewrite takes "
+      "{:.0f} us; the program was made in {:.1f} ms\n",
+      found.matches.size(), found.warm_ms, found.cold_ms, found.statistics.guards, found.statistics.held,
+      found.statistics.structures, found.applications.median_microseconds, import_ms);
+}
+
 int list_matches(const MatchOptions& options) {
   auto model = load_model(options.model, options);
   if (!model.ok()) return report(model.error());
   Theory theory;
-  std::vector<Rule> rules;
-  for (const std::string& file : options.rules) {
-    auto read = read_rules(file, theory.axioms());
-    if (!read.ok()) return report(std::move(read).error().within(file));
-    rules.insert(rules.end(), std::make_move_iterator(read->rules.begin()), std::make_move_iterator(read->rules.end()));
-  }
-  if (options.rules.empty()) rules = rules_of_laws(theory.axioms());
-  auto start = Clock::now();
+  const auto rules = rules_of(options, theory);
+  if (!rules.ok()) return report(rules.error());
+  const auto start = Clock::now();
   // As a search begins.
   auto begun = start_of(model->graph, {}, theory);
   if (!begun.ok()) return report(begun.error());
   const double import_ms = milliseconds_since(start);
   const Plain plain = with_plain_operands(std::move(begun->program));
-  const Program& program = plain.program;
-  Substitutions substitutions(rules, theory);
-  start = Clock::now();
-  std::vector<Match> found = substitutions.matches(program);
-  const double cold_ms = milliseconds_since(start);
-  const MatchStatistics statistics = substitutions.statistics();
-  start = Clock::now();
-  found = substitutions.matches(program);
-  const double warm_ms = milliseconds_since(start);
-  const Applications applications = apply_each(program, found, substitutions);
-
-  std::map<std::string, int> by_rule;
-  for (const Match& match : found)
-    ++by_rule[substitutions[match.substitution].rule->name +
-              (substitutions[match.substitution].is_forward ? " ->" : " <-")];
-  const auto order = program.order();
-  const std::map<std::string, int> opaque = opaque_nodes(program);
-  json unusable = json::object();
-  for (const auto& [reason, count] : substitutions.unusable()) unusable[std::string(name(reason))] = count;
-  if (options.json) {
-    fmt::print("{}\n", json_text({{"applications", order->size()},
-                                  {"opaque", opaque},
-                                  {"operands_taken_out", plain.steps.size()},
-                                  {"rules", rules.size()},
-                                  {"substitutions", substitutions.size()},
-                                  {"unusable", unusable},
-                                  {"matches", found.size()},
-                                  {"by_rule", by_rule},
-                                  {"refused", applications.refused},
-                                  {"import_ms", import_ms},
-                                  {"cold_ms", cold_ms},
-                                  {"warm_ms", warm_ms},
-                                  {"guards", statistics.guards},
-                                  {"guards_held", statistics.held},
-                                  {"structures", statistics.structures},
-                                  {"apply_microseconds", applications.median_microseconds}}));
-    return kDone;
-  }
-  std::vector<std::pair<int, std::string>> ranked;
-  for (const auto& [rule, count] : by_rule) ranked.emplace_back(-count, rule);
-  std::sort(ranked.begin(), ranked.end());
-  for (const auto& [count, rule] : ranked) fmt::print("{:6}  {}\n", -count, rule);
-  if (options.verbosity > 0)
-    for (const Match& match : found) fmt::print("{}\n", step_of(match, substitutions).text());
-  fmt::print("{} applications, {} of them with operands taken out; {} rules as {} substitutions\n", order->size(),
-             plain.steps.size(), rules.size(), substitutions.size());
-  for (const auto& [op, count] : opaque) fmt::print("{:6}  {} that no rule can match\n", count, op);
-  for (const auto& [refusal, count] : applications.refused)
-    fmt::print("{:6}  matches that would make {}\n", count, refusal);
-  fmt::print(
-      "{} matches in {:.1f} ms, {:.1f} ms the first time ({} guards replayed, {} hold, of {} places); a rewrite takes "
-      "{:.0f} us; the program was made in {:.1f} ms\n",
-      found.size(), warm_ms, cold_ms, statistics.guards, statistics.held, statistics.structures,
-      applications.median_microseconds, import_ms);
+  Substitutions substitutions(*rules, theory);
+  const FoundMatches found = find_matches(plain.program, substitutions);
+  if (options.json)
+    print_json(found, plain, substitutions, rules->size(), import_ms);
+  else
+    print_text(found, plain, substitutions, rules->size(), import_ms, options.verbosity);
   return kDone;
 }
 
