@@ -242,33 +242,32 @@ Result<ExitCode> run(const TuneCommand& options) {
   return kStopped;
 }
 
-}  // namespace
-
-void add_tune(CLI::App& app, int& exit) {
-  auto options = std::make_shared<TuneCommand>();
-  CLI::App* command = app.add_subcommand(
-      "tune", "Measure schedules of the tasks of models; compile, run and bench take the fastest from the records");
-  command->add_option("IN", options->files, "The models")->required();
-  command->add_option("--trials", options->trials, "Schedules that are measured, of all tasks")
+/// What is measured, for how long, and in which order.
+void add_trial_options(CLI::App& command, TuneCommand& options) {
+  command.add_option("IN", options.files, "The models")->required();
+  command.add_option("--trials", options.trials, "Schedules that are measured, of all tasks")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 40))
       ->capture_default_str();
-  add_time_option(*command, options->seconds, "No round begins after it: 90, 60s, 10min, 1h");
+  add_time_option(command, options.seconds, "No round begins after it: 90, 60s, 10min, 1h");
   command
-      ->add_option("--objective", options->objective,
-                   "Of several models: f1, the sum of their times; f2, the same, but no faster than --wanted; f3, "
-                   "the mean of their speedups; f4, the sum, leaving alone what gains no more (Ansor)")
+      .add_option("--objective", options.objective,
+                  "Of several models: f1, the sum of their times; f2, the same, but no faster than --wanted; f3, "
+                  "the mean of their speedups; f4, the sum, leaving alone what gains no more (Ansor)")
       ->check(CLI::IsMember({"f1", "f2", "f3", "f4"}))
       ->capture_default_str();
-  command->add_option("--wanted", options->wanted, "Milliseconds that are fast enough, a model each")->delimiter(',');
-  command->add_option("--scheduler", options->scheduler, "Whose turn it is: gradient, or round-robin")
+  command.add_option("--wanted", options.wanted, "Milliseconds that are fast enough, a model each")->delimiter(',');
+  command.add_option("--scheduler", options.scheduler, "Whose turn it is: gradient, or round-robin")
       ->check(CLI::IsMember({"gradient", "round-robin"}))
       ->capture_default_str();
-  command->add_option("--strategy", options->strategy, "What is tried next: evolution, random, annealing, exhaustive")
+  command.add_option("--strategy", options.strategy, "What is tried next: evolution, random, annealing, exhaustive")
       ->check(CLI::IsMember({"evolution", "random", "annealing", "exhaustive"}))
       ->capture_default_str();
+}
+
+void add_cost_model_options(CLI::App& command, TuneCommand& options) {
   command
-      ->add_option(
-          "--cost-model", options->cost_model,
+      .add_option(
+          "--cost-model", options.cost_model,
           "What evolution asks before it measures: trees (XGBoost's, where its library is found), tlp (a network "
           "that reads schedules' traces), either once enough was measured; draft (counts of what a schedule does); or "
           "none (default: trees)")
@@ -276,27 +275,41 @@ void add_tune(CLI::App& app, int& exit) {
   std::vector<std::string> kinds;
   for (const tune::FeatureKind kind : tune::kFeatureKinds) kinds.emplace_back(name(kind));
   command
-      ->add_option("--features", options->features,
-                   "What trees see of a schedule: nest (caches, tiles, vectors), or AutoTVM's knob, itervar, curve, "
-                   "curve-all (default: nest)")
+      .add_option("--features", options.features,
+                  "What trees see of a schedule: nest (caches, tiles, vectors), or AutoTVM's knob, itervar, curve, "
+                  "curve-all (default: nest)")
       ->check(CLI::IsMember(kinds));
-  command->add_flag("--continue", options->continues,
-                    "Go on from the records: what was found before is tried first, what failed is not");
-  command->add_flag("--evaluate-cost-model", options->evaluates,
-                    "Measure nothing: how well cost models choose among the trials that the records have of these "
-                    "models, each task judged by what was learned of others; all of them, or the one that is named");
+}
+
+void add_evaluation_options(CLI::App& command, TuneCommand& options) {
+  command.add_flag("--evaluate-cost-model", options.evaluates,
+                   "Measure nothing: how well cost models choose among the trials that the records have of these "
+                   "models, each task judged by what was learned of others; all of them, or the one that is named");
   command
-      ->add_option("--hold-out", options->held_out,
-                   "With --evaluate-cost-model: tasks (a fifth at a time), or models (one at a time)")
+      .add_option("--hold-out", options.held_out,
+                  "With --evaluate-cost-model: tasks (a fifth at a time), or models (one at a time)")
       ->check(CLI::IsMember({"tasks", "models"}))
       ->capture_default_str();
   command
-      ->add_option("--labels", options->labels,
-                   "With --evaluate-cost-model: the share of this target's trials that is learned from")
+      .add_option("--labels", options.labels,
+                  "With --evaluate-cost-model: the share of this target's trials that is learned from")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
-  command->add_flag("--other-targets", options->other_targets,
-                    "With --evaluate-cost-model: learn from the trials of all targets that the records have");
+  command.add_flag("--other-targets", options.other_targets,
+                   "With --evaluate-cost-model: learn from the trials of all targets that the records have");
+}
+
+}  // namespace
+
+void add_tune(CLI::App& app, int& exit) {
+  auto options = std::make_shared<TuneCommand>();
+  CLI::App* command = app.add_subcommand(
+      "tune", "Measure schedules of the tasks of models; compile, run and bench take the fastest from the records");
+  add_trial_options(*command, *options);
+  add_cost_model_options(*command, *options);
+  command->add_flag("--continue", options->continues,
+                    "Go on from the records: what was found before is tried first, what failed is not");
+  add_evaluation_options(*command, *options);
   command->add_option("--report", options->report, kReportHelp)->excludes("--evaluate-cost-model");
   command->add_option("--task", options->task, "This one alone, by its number in the table");
   command->add_option("--schedule", options->schedule,
