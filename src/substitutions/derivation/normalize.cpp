@@ -241,65 +241,73 @@ class Normalizer::Search {
     }
   }
 
-  bool run_from(const Place& start, std::span<const Match> first, Reach& reach) {
-    std::deque<State> open;
-    std::set<Hash128> seen;
-    std::vector<Trail> trail;
+  /// A run that is looked for, the shortest ways first.
+  struct Run {
+    Reach& reach;
+    std::deque<State> open = {};
+    std::set<Hash128> seen = {};
+    std::vector<Trail> trail = {};
     size_t programs = 0;
-    /// True: the run ends here.
-    const auto add = [&](const Program& program, Rewritten& rewritten, Taken step, const Place& place,
-                         std::set<int> near) {
-      const Measure measure = after(place.measure, program, rewritten);
-      if (measure.sums > measure_.sums || measure.operators > measure_.operators) return false;
-      trail.push_back({std::move(step), place.last});
-      Place next{std::move(near), place.changed, static_cast<int>(trail.size()) - 1, place.length + 1, measure};
-      if (measure < measure_) {
-        if (take(rewritten.program, next, trail)) return true;
-        // What constants hold was not to be lost.
-        reach.is_known = false;
-      }
-      if (next.length == kLongestRun) return false;
-      next.changed.insert(rewritten.changed.begin(), rewritten.changed.end());
-      if (!seen.insert(Difference(rewritten.program, next.changed).hash()).second) return false;
-      next.near.insert(rewritten.built.begin(), rewritten.built.end());
-      std::erase_if(next.near, [&](int each) {
-        return !rewritten.program.contains(each) || is_constant(rewritten.program, each);
-      });
-      open.push_back({std::move(rewritten.program), std::move(next)});
-      return false;
-    };
-    const auto go_on = [&](const Program& program, const Place& place, std::span<const Match> matches) -> bool {
-      for (const Match& match : matches) {
-        if (++programs > kMostPrograms) return false;
-        auto done = apply(program, match, rules_);
-        auto* rewritten = std::get_if<Rewritten>(&done);
-        if (!rewritten || !goes_on(program, match, *rewritten)) continue;
-        std::set<int> near = place.near;
-        near.insert(match.applications.begin(), match.applications.end());
-        if (add(program, *rewritten, match, place, std::move(near))) return true;
-      }
-      for (const int product : place.near) {
-        if (!may_carry(program, product)) continue;
-        // It looks as far as anything is moved.
-        reach.is_known = false;
-        auto carried = carrier_.find(program, product,
-                                     [&](int each) { return !limits_.kept.contains(program.application(each).node); });
-        if (!carried) continue;
-        if (++programs > kMostPrograms) return false;
-        auto rewritten = take_step(program, *carried);
-        if (rewritten.ok() && add(program, *rewritten, *std::move(carried), place, {})) return true;
-      }
-      return false;
-    };
+  };
+
+  bool run_from(const Place& start, std::span<const Match> first, Reach& reach) {
+    Run run{reach};
     for (const int root : start.near) look(program_, root, reach);
-    if (go_on(program_, start, first)) return true;
-    while (!open.empty() && programs < kMostPrograms) {
-      const State state = std::move(open.front());
-      open.pop_front();
+    if (go_on(run, program_, start, first)) return true;
+    while (!run.open.empty() && run.programs < kMostPrograms) {
+      const State state = std::move(run.open.front());
+      run.open.pop_front();
       const std::set<int> roots = roots_of(state);
       for (const int root : roots) look(state.program, root, reach);
-      if (go_on(state.program, state.place, matches(state.program, roots))) return true;
+      if (go_on(run, state.program, state.place, matches(state.program, roots))) return true;
     }
+    return false;
+  }
+
+  /// By each step that may be next; true: the run is taken.
+  bool go_on(Run& run, const Program& program, const Place& place, std::span<const Match> matches) {
+    for (const Match& match : matches) {
+      if (++run.programs > kMostPrograms) return false;
+      auto done = apply(program, match, rules_);
+      auto* rewritten = std::get_if<Rewritten>(&done);
+      if (!rewritten || !goes_on(program, match, *rewritten)) continue;
+      std::set<int> near = place.near;
+      near.insert(match.applications.begin(), match.applications.end());
+      if (extend(run, program, *rewritten, match, place, std::move(near))) return true;
+    }
+    for (const int product : place.near) {
+      if (!may_carry(program, product)) continue;
+      // It looks as far as anything is moved.
+      run.reach.is_known = false;
+      auto carried = carrier_.find(program, product,
+                                   [&](int each) { return !limits_.kept.contains(program.application(each).node); });
+      if (!carried) continue;
+      if (++run.programs > kMostPrograms) return false;
+      auto rewritten = take_step(program, *carried);
+      if (rewritten.ok() && extend(run, program, *rewritten, *std::move(carried), place, {})) return true;
+    }
+    return false;
+  }
+
+  /// By a step, if it does not make too much: the run is taken (true) or goes on from there later.
+  bool extend(Run& run, const Program& program, Rewritten& rewritten, Taken step, const Place& place,
+              std::set<int> near) {
+    const Measure measure = after(place.measure, program, rewritten);
+    if (measure.sums > measure_.sums || measure.operators > measure_.operators) return false;
+    run.trail.push_back({std::move(step), place.last});
+    Place next{std::move(near), place.changed, static_cast<int>(run.trail.size()) - 1, place.length + 1, measure};
+    if (measure < measure_) {
+      if (take(rewritten.program, next, run.trail)) return true;
+      // What constants hold was not to be lost.
+      run.reach.is_known = false;
+    }
+    if (next.length == kLongestRun) return false;
+    next.changed.insert(rewritten.changed.begin(), rewritten.changed.end());
+    if (!run.seen.insert(Difference(rewritten.program, next.changed).hash()).second) return false;
+    next.near.insert(rewritten.built.begin(), rewritten.built.end());
+    std::erase_if(next.near,
+                  [&](int each) { return !rewritten.program.contains(each) || is_constant(rewritten.program, each); });
+    run.open.push_back({std::move(rewritten.program), std::move(next)});
     return false;
   }
 
