@@ -56,6 +56,21 @@ auto of_simplified(const LoadedModel& model, const std::string& file, const Sett
   return result;
 }
 
+/// In what is left of the seconds that a command has, or as long as it usually takes.
+Tuning tuning_in(const std::optional<double>& seconds, Clock::time_point begin, const Messages& messages) {
+  Tuning tuning;
+  if (seconds) tuning.seconds = std::min(kOfTuning * *seconds, *seconds - seconds_since(begin));
+  tuning.tell = [&messages](const TunedTasks& now) { messages.tell(now.text()); };
+  return tuning;
+}
+
+ChooseTasksOptions choosing_in(double seconds, Clock::time_point begin, const Messages& messages) {
+  ChooseTasksOptions choose;
+  choose.seconds = std::clamp(seconds - seconds_since(begin), 0.0, kOfAlternatives * seconds);
+  choose.log = messages.detail;
+  return choose;
+}
+
 }  // namespace
 
 std::string TunedTasks::text() const {
@@ -73,18 +88,10 @@ Result<CompiledModel> code_of_model(const LoadedModel& model, const std::string&
   std::optional<TunedTasks> tuned;
   const std::optional<double> seconds = choices.search.seconds;
   const Messages& messages = settings.messages;
-  const auto tuning_now = [&] {
-    Tuning tuning;
-    if (seconds) tuning.seconds = std::min(kOfTuning * *seconds, *seconds - seconds_since(setting.begin));
-    tuning.tell = [&](const TunedTasks& now) { messages.tell(now.text()); };
-    return tuning;
-  };
+  const auto tuning_now = [&] { return tuning_in(seconds, setting.begin, messages); };
   const auto choose_tasks_of = [&](const OptimizedModel& made) {
     messages.tell("measuring other ways to cut it into tasks");
-    ChooseTasksOptions choose;
-    choose.seconds = std::clamp(made.seconds - seconds_since(setting.begin), 0.0, kOfAlternatives * made.seconds);
-    choose.log = messages.detail;
-    return choose;
+    return choosing_in(made.seconds, setting.begin, messages);
   };
   std::optional<ProgramTuner> programs;
   ProgramRecords recorded(maker);
