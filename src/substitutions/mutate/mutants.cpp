@@ -92,7 +92,30 @@ class Generation {
 
  private:
   size_t spatial() const { return original_.convolution.strides.size(); }
+  Result<void> try_all(MutantStatistics& statistics);
+  /// Of x or w, by what is moved.
+  std::vector<Dims> dims_after(const std::vector<Moves>& all, const char* name) const;
+  /// All mutants by these moves, after which the weights have so many kernels.
+  void try_moves(const std::string& kind, const Moves& data, const Moves& weights, int64_t kernels,
+                 MutantStatistics& statistics);
+  /// What the result has, before moves of weights are undone.
+  int64_t channels_before(const std::optional<Move>& undone) const;
+
   ShapedTerm built(const Mutant& mutant) const;
+  /// x as a mutant's convolution reads it. Of its spatial axes, those of the original; along some, pieces hold what it
+  /// reads, of taps what each reads.
+  struct MovedData {
+    ShapedTerm x;
+    std::vector<size_t> axes = {};
+    std::set<size_t> of_pieces = {}, of_taps = {};
+    std::vector<Shape> before = {};  ///< each move
+  };
+  MovedData moved_data(const Mutant& mutant, const ShapedTerm& w) const;
+  Convolution convolution_of(const Mutant& mutant, const MovedData& data, const ShapedTerm& w) const;
+  std::vector<Dim> sizes_along(const Move& fold) const;
+  ShapedTerm with_channels_unfolded(Move fold, const ShapedTerm& y) const;
+  /// There were so many images before the move.
+  ShapedTerm with_move_undone(const Move& move, const ShapedTerm& y, const Dim& images) const;
   /// Which positions are right; nothing where it is no program of the original's shape, or is wrong inside.
   std::optional<std::vector<bool>> compared(const ShapedTerm& program);
   void take(const Mutant& mutant, MutantStatistics& statistics);
@@ -126,17 +149,24 @@ class Generation {
 };
 
 ShapedTerm Generation::built(const Mutant& mutant) const {
-  const auto rank = static_cast<int>(2 + spatial());
-  ShapedTerm x = variable("x", rank), w = variable("w", rank);
+  ShapedTerm w = variable("w", static_cast<int>(2 + spatial()));
   for (const Move& move : mutant.weights) w = moved(move, w);
+  const MovedData data = moved_data(mutant, w);
+  ShapedTerm y = convolved(convolution_of(mutant, data, w), data.x, w);
+  if (mutant.undone) y = with_channels_unfolded(*mutant.undone, y);
+  for (size_t k = mutant.data.size(); k-- > 0;) y = with_move_undone(mutant.data[k], y, data.before[k][0]);
+  return cut(y, whole_.shape, std::vector<Dim>(whole_.shape.size(), Dim(0)));
+}
+
+Generation::MovedData Generation::moved_data(const Mutant& mutant, const ShapedTerm& w) const {
+  MovedData result{variable("x", static_cast<int>(2 + spatial()))};
+  ShapedTerm& x = result.x;
   if (mutant.zeros) x = moved(*mutant.zeros, x);
-  // Of the convolution, those of the original; along some, pieces hold what it reads, of taps what each reads.
-  std::vector<size_t> axes(spatial());
+  std::vector<size_t>& axes = result.axes;
+  axes.resize(spatial());
   std::iota(axes.begin(), axes.end(), size_t{0});
-  std::set<size_t> of_pieces, of_taps;
-  std::vector<Shape> before;
   for (Move move : mutant.data) {
-    before.push_back(x.shape);
+    result.before.push_back(x.shape);
     for (size_t k = 0; k < move.axes.size() && mutant.is_tight; ++k) {
       const auto axis = static_cast<size_t>(move.axes[k]);
       move.sizes.push_back(whole_.shape[axis] + w.shape[axis] - Dim(1));
@@ -147,19 +177,24 @@ ShapedTerm Generation::built(const Mutant& mutant) const {
     for (size_t k = move.axes.size(); k-- > 0 && move.kind == Move::Kind::kSqueeze;)
       axes.erase(axes.begin() + (move.axes[k] - 2));
     for (size_t k = 0; k < move.axes.size() && move.kind == Move::Kind::kWindows; ++k) {
-      of_pieces.insert(static_cast<size_t>(move.axes[k] - 2));
-      if (move.whole == 1) of_taps.insert(static_cast<size_t>(move.axes[k] - 2));
+      result.of_pieces.insert(static_cast<size_t>(move.axes[k] - 2));
+      if (move.whole == 1) result.of_taps.insert(static_cast<size_t>(move.axes[k] - 2));
     }
   }
+  return result;
+}
+
+Convolution Generation::convolution_of(const Mutant& mutant, const MovedData& data, const ShapedTerm& w) const {
   const Convolution& original = original_.convolution;
+  const std::vector<size_t>& axes = data.axes;
   Convolution convolution;
   convolution.group = original.group * groups_of(mutant.weights);
   for (size_t k = 0; k < axes.size(); ++k) {
-    const bool has_steps = mutant.has_steps && !of_taps.contains(axes[k]);
+    const bool has_steps = mutant.has_steps && !data.of_taps.contains(axes[k]);
     convolution.dilations.push_back(has_steps ? original.dilations[axes[k]] : Dim(1));
     convolution.strides.push_back(has_steps ? original.strides[axes[k]] : Dim(1));
     const Dim reach = convolution.dilations[k] * (w.shape[2 + k] - Dim(1));
-    const Around around = of_pieces.contains(axes[k]) ? Around::kNone : mutant.around[axes[k]];
+    const Around around = data.of_pieces.contains(axes[k]) ? Around::kNone : mutant.around[axes[k]];
     convolution.before.push_back(around == Around::kOriginal ? original.before[axes[k]]
                                  : around == Around::kFull   ? reach
                                                              : Dim(0));
@@ -167,36 +202,35 @@ ShapedTerm Generation::built(const Mutant& mutant) const {
                                  : around == Around::kNone   ? Dim(0)
                                                              : reach);
   }
-  ShapedTerm y = convolved(convolution, x, w);
-  const auto wanted = [&](const Move& fold) {
-    std::vector<Dim> sizes;
-    for (const int64_t axis : fold.axes) sizes.push_back(whole_.shape[static_cast<size_t>(axis)]);
-    return sizes;
-  };
-  if (mutant.undone) {
-    std::vector<Dim> starts;
-    for (const int64_t axis : mutant.undone->axes) starts.push_back(original.before[static_cast<size_t>(axis - 2)]);
-    Move channels = *mutant.undone;
-    channels.whole = 1;
-    y = unfolded(channels, y, wanted(channels), starts, whole_.shape[1]);
-  }
-  for (size_t k = mutant.data.size(); k-- > 0;) {
-    const Move& move = mutant.data[k];
+  return convolution;
+}
+
+std::vector<Dim> Generation::sizes_along(const Move& fold) const {
+  std::vector<Dim> sizes;
+  for (const int64_t axis : fold.axes) sizes.push_back(whole_.shape[static_cast<size_t>(axis)]);
+  return sizes;
+}
+
+ShapedTerm Generation::with_channels_unfolded(Move fold, const ShapedTerm& y) const {
+  std::vector<Dim> starts;
+  for (const int64_t axis : fold.axes) starts.push_back(original_.convolution.before[static_cast<size_t>(axis - 2)]);
+  fold.whole = 1;
+  return unfolded(fold, y, sizes_along(fold), starts, whole_.shape[1]);
+}
+
+ShapedTerm Generation::with_move_undone(const Move& move, const ShapedTerm& y, const Dim& images) const {
+  if (move.kind == Move::Kind::kTranspose) return moved(move, y);
+  if (move.kind == Move::Kind::kSqueeze) return unsqueezed(move, y);
+  if (move.kind == Move::Kind::kWindows) {
+    if (move.whole != 0) return y;
     std::vector<Dim> tiles;
-    for (size_t a = 0; a < move.axes.size() && move.kind == Move::Kind::kWindows; ++a)
-      tiles.push_back(tile_of(whole_.shape[static_cast<size_t>(move.axes[a])], move.by[a]));
-    if (move.kind == Move::Kind::kTranspose)
-      y = moved(move, y);
-    else if (move.kind == Move::Kind::kSqueeze)
-      y = unsqueezed(move, y);
-    else if (move.kind == Move::Kind::kWindows)
-      y = move.whole == 0 ? unwindowed(move, y, wanted(move), tiles, before[k][0]) : y;
-    else if (move.whole == 0)
-      y = unfolded(move, y, wanted(move), std::vector<Dim>(move.axes.size(), Dim(0)), before[k][0]);
-    else if (move.axes[0] == 0)
-      y = unfolded(move, y, {before[k][0]}, {Dim(0)}, floor_div(y.shape[static_cast<size_t>(move.whole)], move.by[0]));
+    for (size_t k = 0; k < move.axes.size(); ++k)
+      tiles.push_back(tile_of(whole_.shape[static_cast<size_t>(move.axes[k])], move.by[k]));
+    return unwindowed(move, y, sizes_along(move), tiles, images);
   }
-  return cut(y, whole_.shape, std::vector<Dim>(whole_.shape.size(), Dim(0)));
+  if (move.whole == 0) return unfolded(move, y, sizes_along(move), std::vector<Dim>(move.axes.size(), Dim(0)), images);
+  if (move.axes[0] != 0) return y;
+  return unfolded(move, y, {images}, {Dim(0)}, floor_div(y.shape[static_cast<size_t>(move.whole)], move.by[0]));
 }
 
 std::optional<std::vector<bool>> Generation::compared(const ShapedTerm& program) {
@@ -357,55 +391,7 @@ Result<std::optional<Rule>> Generation::proved(const ShapedTerm& program, verify
 }
 
 Result<void> Generation::run(Mutants& result, verify::ArithmeticSolver* solver) {
-  const Convolution& original = original_.convolution;
-  const bool may_have_steps = std::ranges::any_of(original.strides, [](const Dim& d) { return !d.is(1); }) ||
-                              std::ranges::any_of(original.dilations, [](const Dim& d) { return !d.is(1); });
-  std::vector<Moves> of_data = data_moves(original, whole_.shape);
-  const std::vector<Moves> of_weights = weight_moves(original);
-  // Half of one image is none.
-  if (original_.image[0] == 1)
-    std::erase_if(of_data, [](const Moves& moves) {
-      return !moves.empty() && moves[0].kind == Move::Kind::kFold && moves[0].axes[0] == 0;
-    });
-  const auto dims_after = [&](const std::vector<Moves>& all, const char* name) {
-    std::vector<Dims> result;
-    for (const Moves& moves : all) {
-      ShapedTerm term = variable(name, static_cast<int>(2 + spatial()));
-      for (const Move& move : moves) term = moved(move, term);
-      result.push_back(*constants(numbers_of(term.shape)));
-    }
-    return result;
-  };
-  const std::vector<Dims> image_dims = dims_after(of_data, "x"), kernel_dims = dims_after(of_weights, "w");
-  /// What the result has, before moves of weights are undone.
-  const auto channels = [&](const std::optional<Move>& undone) {
-    int64_t result = dims()[1];
-    for (size_t k = 0; undone && k < undone->by.size(); ++k) result *= substitute(undone->by[k], numbers_).value();
-    return result;
-  };
-  for (size_t d = 0; d < of_data.size() && !is_late(); ++d) {
-    TRY_VOID(check_stop());
-    for (size_t w = 0; w < of_weights.size(); ++w) {
-      const Moves &data = of_data[d], &weights = of_weights[w];
-      if (data.empty() && weights.empty()) continue;
-      const Dims image = image_dims[d], kernel = kernel_dims[w];
-      std::vector<std::optional<Move>> undone = {std::nullopt};
-      if (!weights.empty() && weights[0].kind == Move::Kind::kFold) undone.emplace_back(weights[0]);
-      const int64_t groups = groups_of(weights).value();
-      if (image.size() != kernel.size() ||
-          image[1] != kernel[1] * groups * substitute(original.group, numbers_).value())
-        continue;
-      const bool may_be_tight = !data.empty() && data[0].kind == Move::Kind::kFold && data[0].whole == 1;
-      for (const Around around : {Around::kNone, Around::kOriginal, Around::kFull})
-        for (const bool has_steps : {false, true})
-          for (const std::optional<Move>& move : undone)
-            for (const bool is_tight : {false, true})
-              if (has_steps <= may_have_steps && is_tight <= may_be_tight && kernel[0] == groups * channels(move))
-                take({fmt::format("{} {} {} {}", d, w, has_steps, move.has_value()), data, weights,
-                      std::vector<Around>(spatial(), around), is_tight, has_steps, move},
-                     result.statistics);
-    }
-  }
+  TRY_VOID(try_all(result.statistics));
   result.statistics.typed = typed_;
   stable_sort(right_, [](const Right& a, const Right& b) {
     return std::pair(a.operators, a.products) < std::pair(b.operators, b.products);
@@ -421,6 +407,65 @@ Result<void> Generation::run(Mutants& result, verify::ArithmeticSolver* solver) 
     result.rules.push_back(*std::move(rule));
   }
   return {};
+}
+
+Result<void> Generation::try_all(MutantStatistics& statistics) {
+  std::vector<Moves> of_data = data_moves(original_.convolution, whole_.shape);
+  const std::vector<Moves> of_weights = weight_moves(original_.convolution);
+  // Half of one image is none.
+  if (original_.image[0] == 1)
+    std::erase_if(of_data, [](const Moves& moves) {
+      return !moves.empty() && moves[0].kind == Move::Kind::kFold && moves[0].axes[0] == 0;
+    });
+  const std::vector<Dims> image_dims = dims_after(of_data, "x"), kernel_dims = dims_after(of_weights, "w");
+  for (size_t d = 0; d < of_data.size() && !is_late(); ++d) {
+    TRY_VOID(check_stop());
+    for (size_t w = 0; w < of_weights.size(); ++w) {
+      const Moves &data = of_data[d], &weights = of_weights[w];
+      if (data.empty() && weights.empty()) continue;
+      const Dims &image = image_dims[d], &kernel = kernel_dims[w];
+      const int64_t groups = groups_of(weights).value();
+      if (image.size() == kernel.size() &&
+          image[1] == kernel[1] * groups * substitute(original_.convolution.group, numbers_).value())
+        try_moves(fmt::format("{} {}", d, w), data, weights, kernel[0], statistics);
+    }
+  }
+  return {};
+}
+
+std::vector<Dims> Generation::dims_after(const std::vector<Moves>& all, const char* name) const {
+  std::vector<Dims> result;
+  for (const Moves& moves : all) {
+    ShapedTerm term = variable(name, static_cast<int>(2 + spatial()));
+    for (const Move& move : moves) term = moved(move, term);
+    result.push_back(*constants(numbers_of(term.shape)));
+  }
+  return result;
+}
+
+void Generation::try_moves(const std::string& kind, const Moves& data, const Moves& weights, int64_t kernels,
+                           MutantStatistics& statistics) {
+  const auto is_step = [](const Dim& d) { return !d.is(1); };
+  const bool may_have_steps = std::ranges::any_of(original_.convolution.strides, is_step) ||
+                              std::ranges::any_of(original_.convolution.dilations, is_step);
+  const bool may_be_tight = !data.empty() && data[0].kind == Move::Kind::kFold && data[0].whole == 1;
+  std::vector<std::optional<Move>> undone = {std::nullopt};
+  if (!weights.empty() && weights[0].kind == Move::Kind::kFold) undone.emplace_back(weights[0]);
+  const int64_t groups = groups_of(weights).value();
+  for (const Around around : {Around::kNone, Around::kOriginal, Around::kFull})
+    for (const bool has_steps : {false, true})
+      for (const std::optional<Move>& move : undone)
+        for (const bool is_tight : {false, true})
+          if (has_steps <= may_have_steps && is_tight <= may_be_tight && kernels == groups * channels_before(move))
+            take({fmt::format("{} {} {}", kind, has_steps, move.has_value()), data, weights,
+                  std::vector<Around>(spatial(), around), is_tight, has_steps, move},
+                 statistics);
+}
+
+int64_t Generation::channels_before(const std::optional<Move>& undone) const {
+  int64_t result = dims()[1];
+  for (size_t k = 0; undone && k < undone->by.size(); ++k) result *= substitute(undone->by[k], numbers_).value();
+  return result;
 }
 
 /// Small sizes may be none.
