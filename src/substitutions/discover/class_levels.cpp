@@ -34,19 +34,9 @@ void Classes::enter(const Item& item, int output, int size, LevelCounts& counts,
                     const std::function<void(const ClassEquation&)>& report) {
   CHECK(item.partner == kNone || !(item.partner & kSibling)) << "operands are kept";
   const Application& application = *item.application;
-  std::array<Member, 2> operands = {kNone, item.partner};
-  Leaves leaves;
-  if (item.driver != kNone) {
-    const Skeleton& driver = skeletons_[item.driver];
-    operands[0] = member(driver, driver.leaves);
-    leaves = leaves_of(item);
-  }
-  if (item.is_swapped) std::swap(operands[0], operands[1]);
-  const auto hash_of = [&](const std::array<Member, 2>& of) {
-    return hash(application, output, tensor_or_null(of[0], 0), tensor_or_null(of[1], 0), scratch_[0]);
-  };
+  const std::array<Member, 2> operands = operands_of(item);
   const Side side = {item, output, names_.identity()};
-  const uint64_t own = hash_of(operands);
+  const uint64_t own = hash(application, output, operands);
   if (const auto same = find(own, side, scratch_[0], scratch_[1], counts.false_hits)) {
     const Leaves& canonical = skeletons_[same->item.driver].leaves;
     items_.emplace(key_of(item, output),
@@ -56,52 +46,77 @@ void Classes::enter(const Item& item, int output, int size, LevelCounts& counts,
     return;
   }
   ++counts.classes;
-  const auto at = static_cast<uint32_t>(skeletons_.size());
-  const auto renamed_operands = [&](const Renaming& renaming) {
-    std::array<Member, 2> result = operands;
-    for (Member& operand : result)
-      if (operand != kNone) operand = renamed(operand, renaming);
-    return result;
-  };
   const auto is_same = [&](const Renaming& by) {
-    return hash_of(renamed_operands(by)) == own && are_equal({side, Side{item, output, by}}, scratch_[0], scratch_[1]);
+    return hash(application, output, renamed(operands, by)) == own &&
+           are_equal({side, Side{item, output, by}}, scratch_[0], scratch_[1]);
   };
+  const Leaves leaves = item.driver == kNone ? Leaves() : leaves_of(item);
   const Leaves live = names_.live(leaves, is_same), canonical = names_.canonical(live);
   const Renaming to_canonical = names_.renaming(live, canonical);
-  items_.emplace(key_of(item, output), uint64_t{at} << 32 | names_.number(live));
-  Skeleton skeleton{static_cast<int16_t>(application.instance),
-                    static_cast<uint8_t>(output),
-                    static_cast<uint8_t>(size),
-                    application.types[static_cast<size_t>(output)],
-                    renamed_operands(to_canonical),
-                    canonical,
-                    kNone,
-                    at};
-  if (skeletons_[at - 1].instance == skeleton.instance && skeletons_[at - 1].operands == skeleton.operands)
-    skeleton.first_output = skeletons_[at - 1].first_output;
-  if (keeps(size)) skeleton.members = static_cast<uint32_t>(members_.size());
-  skeletons_.push_back(skeleton);
-  std::vector<Renaming> symmetries;
-  const uint32_t namings = names_.count(canonical);
-  for (uint32_t number = 0; number < namings; ++number) {
-    const Renaming renaming = names_.renaming(canonical, number), whole = composed(to_canonical, renaming);
-    const auto named = renamed_operands(whole);
-    const auto twin = add_naming(hash_of(named), at, number, Side{item, output, whole});
-    if (keeps(size))
-      members_.push_back(twin ? members_[skeleton.members + *twin]
-                              : make_member(application, output, at, names_.renamed(canonical, renaming), named));
-    const bool is_permutation =
-        std::all_of(canonical.begin(), canonical.end(), [&](Variable v) { return canonical.contains(renaming[v]); });
-    if (twin && *twin == 0 && is_permutation) symmetries.push_back(renaming);
-  }
+  items_.emplace(key_of(item, output), uint64_t{skeletons_.size()} << 32 | names_.number(live));
+  add_skeleton(item, output, size, renamed(operands, to_canonical), canonical);
+  std::vector<Renaming> symmetries = add_namings(item, output, operands, to_canonical);
   if (symmetries.empty()) return;
-  symmetries_.emplace(at, symmetries);
+  symmetries_.emplace(static_cast<uint32_t>(skeletons_.size() - 1), symmetries);
   // Of the item in its own naming.
   for (Renaming& symmetry : symmetries) symmetry = composed(composed(to_canonical, symmetry), inverse(to_canonical));
   for (const ClassEquation& equation : generating_equations(item, output, symmetries)) {
     ++counts.equations;
     report(equation);
   }
+}
+
+std::array<Member, 2> Classes::operands_of(const Item& item) const {
+  std::array<Member, 2> operands = {kNone, item.partner};
+  if (item.driver != kNone) operands[0] = member(skeletons_[item.driver], skeletons_[item.driver].leaves);
+  if (item.is_swapped) std::swap(operands[0], operands[1]);
+  return operands;
+}
+
+std::array<Member, 2> Classes::renamed(std::array<Member, 2> operands, const Renaming& renaming) const {
+  for (Member& operand : operands)
+    if (operand != kNone) operand = renamed(operand, renaming);
+  return operands;
+}
+
+void Classes::add_skeleton(const Item& item, int output, int size, const std::array<Member, 2>& operands,
+                           const Leaves& leaves) {
+  const Application& application = *item.application;
+  const auto at = static_cast<uint32_t>(skeletons_.size());
+  Skeleton skeleton{static_cast<int16_t>(application.instance),
+                    static_cast<uint8_t>(output),
+                    static_cast<uint8_t>(size),
+                    application.types[static_cast<size_t>(output)],
+                    operands,
+                    leaves,
+                    kNone,
+                    at};
+  if (skeletons_[at - 1].instance == skeleton.instance && skeletons_[at - 1].operands == skeleton.operands)
+    skeleton.first_output = skeletons_[at - 1].first_output;
+  if (keeps(size)) skeleton.members = static_cast<uint32_t>(members_.size());
+  skeletons_.push_back(skeleton);
+}
+
+std::vector<Renaming> Classes::add_namings(const Item& item, int output, const std::array<Member, 2>& operands,
+                                           const Renaming& to_canonical) {
+  const Application& application = *item.application;
+  const auto at = static_cast<uint32_t>(skeletons_.size() - 1);
+  const Skeleton skeleton = skeletons_[at];
+  const Leaves& canonical = skeleton.leaves;
+  std::vector<Renaming> symmetries;
+  const uint32_t namings = names_.count(canonical);
+  for (uint32_t number = 0; number < namings; ++number) {
+    const Renaming renaming = names_.renaming(canonical, number), whole = composed(to_canonical, renaming);
+    const auto named = renamed(operands, whole);
+    const auto twin = add_naming(hash(application, output, named), at, number, Side{item, output, whole});
+    if (keeps(skeleton.size))
+      members_.push_back(twin ? members_[skeleton.members + *twin]
+                              : make_member(application, output, at, names_.renamed(canonical, renaming), named));
+    const bool is_permutation =
+        std::all_of(canonical.begin(), canonical.end(), [&](Variable v) { return canonical.contains(renaming[v]); });
+    if (twin && *twin == 0 && is_permutation) symmetries.push_back(renaming);
+  }
+  return symmetries;
 }
 
 std::optional<uint32_t> Classes::add_naming(uint64_t hash, uint32_t skeleton, uint32_t number, const Side& side) {

@@ -191,6 +191,18 @@ class Classes {
                const std::function<void(const ClassEquation&)>& report);
   void enter(const Item& item, int output, int size, LevelCounts& counts,
              const std::function<void(const ClassEquation&)>& report);
+  /// In the order of the application.
+  std::array<Member, 2> operands_of(const Item& item) const;
+  std::array<Member, 2> renamed(std::array<Member, 2> operands, const Renaming& renaming) const;
+  uint64_t hash(const Application& application, int output, const std::array<Member, 2>& operands) {
+    return hash(application, output, tensor_or_null(operands[0], 0), tensor_or_null(operands[1], 0), scratch_[0]);
+  }
+  /// Of an item's output, whose operands and leaves are canonical.
+  void add_skeleton(const Item& item, int output, int size, const std::array<Member, 2>& operands,
+                    const Leaves& leaves);
+  /// All namings of the last skeleton, that of an item with these operands; its symmetries.
+  std::vector<Renaming> add_namings(const Item& item, int output, const std::array<Member, 2>& operands,
+                                    const Renaming& to_canonical);
   /// The earlier naming of the same skeleton that has this value already.
   std::optional<uint32_t> add_naming(uint64_t hash, uint32_t skeleton, uint32_t number, const Side& side);
   Member make_member(const Application& application, int output, uint32_t skeleton, const Leaves& leaves,
