@@ -174,12 +174,7 @@ class ProductLayout {
   }
 
   bool multiply_by_tensor_cores() {
-    auto t = schedule_.tensorize(steps_.back(), std::string(kMmaName));
-    if (!t.ok()) {
-      fprintf(stderr, "TENS %s\n", t.error().message().c_str());
-      return false;
-    }
-    return true;
+    return schedule_.tensorize(steps_.back(), std::string(kMmaName)).ok();
   }
 
   Expr step() const { return te::reduce_axis(static_cast<int>(plan_.reduce_axis)); }
