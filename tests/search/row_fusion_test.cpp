@@ -58,6 +58,8 @@ INSTANTIATE_TEST_SUITE_P(WrittenOut, Rows,
                          testing::Values(Chain{"softmax", kSoftmax, 1},  //
                                          Chain{"softmax of one image", kSoftmax, 1, "1,3,40"},
                                          Chain{"softmax with a tail", kSoftmax, 1, "1,5,37"},
+                                         Chain{"softmax of three", kSoftmax, 1, "20,5,3"},
+                                         Chain{"softmax of seventeen", kSoftmax, 1, "20,5,17"},
                                          Chain{"softmax without a maximum", R"(
   e = Exp(x)
   sum = ReduceSum(e, last)

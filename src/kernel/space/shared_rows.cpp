@@ -9,6 +9,9 @@ namespace {
 
 /// Elements of a row of intermediate results that a core's own cache holds.
 constexpr int64_t kRowElements = 65'536;
+/// Rows that are shorter, and those that are shorter than the second where all of them together stay in a core's own
+/// cache, are computed step by step, all rows of each: lanes run over rows then, which fill no vector by themselves.
+constexpr int64_t kShortRow = 8, kShortRowInCache = 32;
 /// Rows that take turns: while one waits for what its lanes sum up to, the next goes on.
 constexpr int64_t kTurns = 4;
 /// Elements of them, at most: the waiting does not count beside long rows.
@@ -63,12 +66,19 @@ LoopId grouped(Builder& builder, const std::string& name, LoopId row, int64_t wo
   return (*builder.schedule.split(row, Integers{-1, size}))[0];
 }
 
+bool is_short(const Block& map, size_t rows, int64_t work) {
+  int64_t length = 1;
+  for (size_t k = rows; k < map.axes.size(); ++k) length *= te::as_constant(map.axes[k].extent).value_or(1);
+  return length < kShortRow || (length < kShortRowInCache && work <= kRowElements);
+}
+
 }  // namespace
 
 bool share_rows(Builder& builder, const std::string& name, int64_t work) {
   const View& view = builder.view;
-  const size_t rows = row_axes(view, view.block(name));
-  if (rows == 0 || !builder.decide(name, "share_rows", true)) return false;
+  const Block map = view.block(name);
+  const size_t rows = row_axes(view, map);
+  if (rows == 0 || !builder.decide(name, "share_rows", !is_short(map, rows, work))) return false;
   const LoopIds loops = view.loops(name);
   const LoopIds outer(loops.begin(), loops.begin() + static_cast<std::ptrdiff_t>(rows));
   const LoopId row = grouped(builder, name, rows == 1 ? outer[0] : *builder.schedule.fuse(outer), work);
