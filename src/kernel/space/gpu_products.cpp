@@ -173,9 +173,7 @@ class ProductLayout {
     if (plan_.stages > 1) (void)tried(schedule_.annotate(turn_, kStages, plan_.stages));
   }
 
-  bool multiply_by_tensor_cores() {
-    return schedule_.tensorize(steps_.back(), std::string(kMmaName)).ok();
-  }
+  bool multiply_by_tensor_cores() { return schedule_.tensorize(steps_.back(), std::string(kMmaName)).ok(); }
 
   Expr step() const { return te::reduce_axis(static_cast<int>(plan_.reduce_axis)); }
 
