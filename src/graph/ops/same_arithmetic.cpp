@@ -80,9 +80,8 @@ class Comparison {
   void collect(int side, Operand operand, Operands& factors) const {
     const Pattern pattern(graphs_[side]);
     const auto [id, is_divisor] = operand;
-    if (factors.size() >= kMostOperands) {
-      factors.push_back(operand);
-    } else if (const Node* product = pattern.producer(id, "Mul")) {
+    if (factors.size() >= kMostOperands) return factors.push_back(operand);
+    if (const Node* product = pattern.producer(id, "Mul")) {
       for (const ValueId input : product->inputs) collect(side, {input, is_divisor}, factors);
     } else if (const Node* quotient = pattern.producer(id, "Div")) {
       const bool is_one =
