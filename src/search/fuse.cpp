@@ -275,8 +275,7 @@ class Fuser {
       const int host = maker(group, k);
       if (host < 0) continue;
       const Meeting meeting = meeting_of(groups_[host], group, static_cast<int>(k));
-      const bool is_usual =
-          meeting == Meeting::kRow || (meeting == Meeting::kUsual && is_read_by_one(group, static_cast<size_t>(k)));
+      const bool is_usual = meeting == Meeting::kRow || (meeting == Meeting::kUsual && is_read_by_one(group, k));
       if (meeting == Meeting::kNever || !together(group.task.inputs[k], is_usual)) continue;
       if (best < 0 || groups_[host].form > groups_[best].form) best = host;
     }
