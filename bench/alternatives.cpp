@@ -8,7 +8,7 @@
 
 #include "graph/edit.h"
 #include "prepared_model.h"
-#include "search/choose_tasks.h"
+#include "search/cost/choose_tasks.h"
 
 namespace isomer {
 namespace {
@@ -21,24 +21,24 @@ struct Options {
   bool all = false;
 };
 
-Result<ChosenTasks> chosen(const std::string& file, const Options& options) {
-  CompileOptions compile;
+Result<search::ChosenTasks> chosen(const std::string& file, const Options& options) {
+  search::CompileOptions compile;
   TRY(compile.target, kernel::parse_cpu_target(options.target));
   compile.threads = options.threads;
   TRY(const Graph graph, prepared_model(file, {}, options.threads));
   kernel::Records records = kernel::Records::in_memory();
-  TaskTimer timer(compile, records, weights_in_model(count_bytes(graph)));
+  search::TaskTimer timer(compile, records, weights_in_model(count_bytes(graph)));
   return choose_tasks(graph, compile, timer, {.seconds = options.seconds, .race = {.seconds = options.race_seconds}});
 }
 
-void tell(const std::string& file, const ChosenTasks& found, bool all) {
+void tell(const std::string& file, const search::ChosenTasks& found, bool all) {
   const bool is_other = !found.plan.empty();
-  const auto is_taken = [&](const TaskAlternative& each) { return each.is_taken && is_other; };
-  const Raced raced = found.raced.value_or(Raced());
+  const auto is_taken = [&](const search::TaskAlternative& each) { return each.is_taken && is_other; };
+  const search::Raced raced = found.raced.value_or(search::Raced());
   fmt::print("| {} | {} | {} | {:.3f} | {:.3f} to {:.3f} | {} |\n", std::filesystem::path(file).stem().string(),
              found.alternatives.size(), std::ranges::count_if(found.alternatives, is_taken), raced.ratio, raced.low,
              raced.high, is_other ? "chosen" : "as preferred");
-  for (const TaskAlternative& each : found.alternatives) {
+  for (const search::TaskAlternative& each : found.alternatives) {
     if (!all && !each.is_taken) continue;
     if (!each.why_not.empty())
       fmt::print("    {} x {}: {}\n", each.places, each.what, each.why_not);

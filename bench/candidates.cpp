@@ -6,8 +6,8 @@
 #include <set>
 
 #include "prepared_model.h"
-#include "search/compile.h"
-#include "search/task_table.h"
+#include "search/code/compile.h"
+#include "search/tasks/task_table.h"
 #include "tune/candidates.h"
 #include "tune/draft.h"
 #include "util/clock.h"
@@ -30,16 +30,16 @@ struct Costs {
 
 class Bench {
  public:
-  explicit Bench(const Options& options) : options_(options), machine_(machine_of(options.target, 1)) {}
+  explicit Bench(const Options& options) : options_(options), machine_(search::machine_of(options.target, 1)) {}
 
   Result<void> run(const std::string& file) {
     TRY(const Graph graph, prepared_model(file, {}, 1));
-    TaskDecider as_preferred;
-    TaskTable table;
-    TRY(const std::vector<Task> tasks, tasks_of(graph, {}, Surroundings::kWhole, as_preferred, table));
-    for (const Task& task : tasks) {
+    search::TaskDecider as_preferred;
+    search::TaskTable table;
+    TRY(const std::vector<search::Task> tasks, tasks_of(graph, {}, search::Surroundings::kWhole, as_preferred, table));
+    for (const search::Task& task : tasks) {
       if (task.runs_bodies) continue;
-      TRY(const LoweredTask* const lowered, table.lowered(graph, task));
+      TRY(const search::LoweredTask* const lowered, table.lowered(graph, task));
       if (lowered->view_of >= 0 || !seen_.insert(lowered->hash).second) continue;
       const tune::Candidates candidates(lowered->start, kernel::default_space(), machine_, lowered->flops);
       draw(candidates, task.name(graph));

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "prepared_model.h"
-#include "search/tuning.h"
+#include "search/code/tuning.h"
 #include "tune/candidates.h"
 #include "tune/measurer.h"
 #include "util/child_process.h"
@@ -61,10 +61,10 @@ class Bench {
 
   Result<int> run() {
     TRY(const Graph model, prepared_model(options_.model, options_.dims, options_.threads));
-    CompileOptions compile;
+    search::CompileOptions compile;
     compile.target = kernel::host_target();
     compile.threads = options_.threads;
-    TuningProblems all;
+    search::TuningProblems all;
     TRY_VOID(add_problems(all, model, compile));
     TRY_VOID(calibrate());
     const tune::TuneOptions tuning = tuning_options(compile);

@@ -13,11 +13,11 @@
 #include "kernel/space/gpu_modules.h"
 #include "prepared_model.h"
 #include "runtime/cuda/event_clock.h"
-#include "search/compile.h"
-#include "search/fuse.h"
-#include "search/gpu_code.h"
-#include "search/targets.h"
-#include "search/task_table.h"
+#include "search/code/compile.h"
+#include "search/code/gpu_code.h"
+#include "search/code/targets.h"
+#include "search/tasks/fuse.h"
+#include "search/tasks/task_table.h"
 #include "util/clock.h"
 #include "util/parallel.h"
 
@@ -37,15 +37,15 @@ struct Options {
 
 /// The first task that has a kernel, before it is scheduled.
 Result<kernel::Schedule> first_task(const std::string& file, const Options& options) {
-  CompileOptions compile;
+  search::CompileOptions compile;
   compile.target = kernel::CudaTarget{"sm_90a"};
   for_gpu(compile);
   TRY(const Graph graph, prepared_model(file, {}, options.threads));
-  TaskDecider decider((TaskPlan()));
-  TaskTable table;
-  TRY(const std::vector<Task> tasks, tasks_of(graph, compile, Surroundings::kWhole, decider, table));
-  for (const Task& task : tasks) {
-    TRY(const LoweredTask* const lowered, table.lowered(graph, task));
+  search::TaskDecider decider((search::TaskPlan()));
+  search::TaskTable table;
+  TRY(const std::vector<search::Task> tasks, tasks_of(graph, compile, search::Surroundings::kWhole, decider, table));
+  for (const search::Task& task : tasks) {
+    TRY(const search::LoweredTask* const lowered, table.lowered(graph, task));
     if (lowered->view_of < 0) return lowered->start;
   }
   return unsupported(file, "a task with a kernel expected");
@@ -55,7 +55,7 @@ struct Candidate {
   std::string model;
   std::vector<kernel::Builder::Made> choices;
   kernel::Kernel kernel;
-  GpuCode code = {};
+  search::GpuCode code = {};
   std::string failure = {};
   double microseconds = INFINITY;
 };

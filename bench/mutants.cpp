@@ -7,7 +7,7 @@
 #include <iostream>
 
 #include "graph/onnx/import.h"
-#include "search/race.h"
+#include "search/cost/race.h"
 #include "substitutions/derivation/derivation.h"
 #include "substitutions/library/shipped.h"
 #include "substitutions/rewrite/apply.h"
@@ -32,8 +32,8 @@ std::vector<Rule> mutants(const Theory& theory) {
   return result;
 }
 
-Result<std::unique_ptr<Runner>> runner(const Graph& graph, const Options& options) {
-  CompileOptions compile;
+Result<std::unique_ptr<search::Runner>> runner(const Graph& graph, const Options& options) {
+  search::CompileOptions compile;
   compile.target = kernel::host_target();
   compile.threads = options.threads;
   TRY(const std::vector<Tensor> inputs, generate_inputs(graph, {}));
@@ -54,7 +54,7 @@ Result<void> tell(const std::string& file, const Options& options) {
     derivation.rules = rules_of(derivation.steps, rules, theory.axioms());
     const Substitution& taken = substitutions[match.substitution];
     const std::string name = fmt::format("{} {}", taken.rule->name, taken.is_forward ? "->" : "<-");
-    const auto race_it = [&]() -> Result<Raced> {
+    const auto race_it = [&]() -> Result<search::Raced> {
       TRY(const Derived made, derived(start, derivation));
       TRY(const auto mutant, runner(made.graph, options));
       return race(*original, *mutant, {.seconds = options.seconds, .threads = options.threads});

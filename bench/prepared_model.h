@@ -6,7 +6,7 @@
 
 #include "graph/bind.h"
 #include "graph/onnx/import.h"
-#include "search/prepare.h"
+#include "search/code/prepare.h"
 #include "substitutions/derivation/derivation.h"
 
 namespace isomer {
@@ -20,7 +20,7 @@ inline Result<Graph> prepared_model(const std::string& file, const std::map<std:
   TRY_VOID(bind_inputs(model, left_open, {}));
   substitutions::Theory theory;
   TRY(substitutions::Derived derived, substitutions::derived(model, substitutions::Derivation(), theory));
-  TRY_VOID(prepare_for_code(derived.graph, {.level = 2, .without = {}, .threads = threads}));
+  TRY_VOID(search::prepare_for_code(derived.graph, {.level = 2, .without = {}, .threads = threads}));
   return std::move(derived.graph);
 }
 

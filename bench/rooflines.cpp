@@ -13,8 +13,8 @@
 #include "kernel/space/module.h"
 #include "measure/kernel_clock.h"
 #include "prepared_model.h"
-#include "search/compile.h"
-#include "search/task_table.h"
+#include "search/code/compile.h"
+#include "search/tasks/task_table.h"
 #include "tune/possible.h"
 #include "tune/roofline.h"
 
@@ -33,7 +33,7 @@ struct Options {
 struct Row {
   std::string name, types;
   int count = 0;
-  const LoweredTask* task = nullptr;
+  const search::LoweredTask* task = nullptr;
   double roofline_us = 0, possible_us = 0, us = 0;
   double share() const { return roofline_us / us; }
   double lost_us() const { return (us - roofline_us) * count; }
@@ -54,7 +54,7 @@ class Bench {
   explicit Bench(const Options& options)
       : options_(options),
         peaks_(tune::measure_peaks(options.threads)),
-        machine_(machine_of(options.target, options.threads)),
+        machine_(search::machine_of(options.target, options.threads)),
         given_(values_of(options.decisions)) {
     fmt::print("{:.0f} GFLOP/s; {:.0f}, {:.0f}, {:.1f} GB/s of caches and memory\n", peaks_.fma, peaks_.second,
                peaks_.last, peaks_.memory);
@@ -86,14 +86,14 @@ class Bench {
  private:
   Result<std::vector<Row>> rows_of(const std::string& file) {
     TRY(const Graph graph, prepared_model(file, values_of(options_.dims), options_.threads));
-    TaskDecider as_preferred;
-    TRY(const std::vector<Task> tasks, tasks_of(graph, {}, Surroundings::kWhole, as_preferred, table_));
+    search::TaskDecider as_preferred;
+    TRY(const std::vector<search::Task> tasks, tasks_of(graph, {}, search::Surroundings::kWhole, as_preferred, table_));
     const Weights where = weights_in_model(count_bytes(graph));
     clock_.emplace(options_.threads, where);
     std::map<Hash128, Row> rows;
-    for (const Task& task : tasks) {
+    for (const search::Task& task : tasks) {
       if (task.runs_bodies) continue;
-      TRY(const LoweredTask* const lowered, table_.lowered(graph, task));
+      TRY(const search::LoweredTask* const lowered, table_.lowered(graph, task));
       if (lowered->view_of >= 0) continue;
       Row& row = rows[lowered->hash];
       if (row.count++ > 0) continue;
@@ -163,7 +163,7 @@ class Bench {
   const tune::Peaks peaks_;
   const kernel::Machine machine_;
   const Values given_;
-  TaskTable table_;
+  search::TaskTable table_;
   std::optional<KernelClock> clock_;
 };
 

@@ -7,9 +7,9 @@
 #include "graph/edit.h"
 #include "graph/onnx/import.h"
 #include "runtime/session.h"
-#include "search/layouts.h"
-#include "search/prepare.h"
-#include "search/task_timer.h"
+#include "search/code/prepare.h"
+#include "search/cost/task_timer.h"
+#include "search/tasks/layouts.h"
 #include "util/check.h"
 #include "util/clock.h"
 #include "util/threads.h"
@@ -52,8 +52,8 @@ Result<std::vector<double>> run_for(runtime::Session& session, const std::vector
   return times;
 }
 
-Result<InModel> run_model(const Graph& graph, const CompileOptions& compile_options, const Options& options) {
-  TRY(const Compilation compiled, compile(graph, compile_options));
+Result<InModel> run_model(const Graph& graph, const search::CompileOptions& compile_options, const Options& options) {
+  TRY(const search::Compilation compiled, compile(graph, compile_options));
   TRY(const auto inputs, generate_inputs(graph, {}));
   InModel result;
   const int cpu = current_cpu();
@@ -66,7 +66,7 @@ Result<InModel> run_model(const Graph& graph, const CompileOptions& compile_opti
   TRY_VOID(run_for(*timed, inputs, options.seconds));
   const auto steps = timed->times();
   auto step = steps.begin();
-  for (const RegionTask& task : compiled.whole.tasks) {
+  for (const search::GraphTask& task : compiled.whole.tasks) {
     if (task.view_of >= 0) {
       result.tasks_us.push_back(0);
       continue;
@@ -87,26 +87,26 @@ Result<void> compare(const Options& options) {
   for (const std::string& dim : options.dims)
     dims[dim.substr(0, dim.find('='))] = std::stoll(dim.substr(dim.find('=') + 1));
   TRY_VOID(bind_inputs(graph, dims, {}));
-  CompileOptions compile_options;
+  search::CompileOptions compile_options;
   compile_options.target = kernel::host_target();
   compile_options.threads = options.threads;
-  TRY_VOID(prepare_for_code(graph, {.level = 2, .threads = options.threads}));
-  TaskDecider as_preferred;
+  TRY_VOID(search::prepare_for_code(graph, {.level = 2, .threads = options.threads}));
+  search::TaskDecider as_preferred;
   kernel::Records records = kernel::Records::in_memory();
   if (!options.records.empty()) {
     TRY(records, kernel::Records::open(options.records));
   }
   const Weights weights = weights_in_model(count_bytes(graph));
-  TaskTimer timer(compile_options, records, weights);
-  TRY(const std::vector<Task> tasks,
-      tasks_of(graph, compile_options, Surroundings::kWhole, as_preferred, timer.table()));
-  std::vector<TaskOf> all;
-  for (const Task& task : tasks) all.push_back({&graph, &task});
+  search::TaskTimer timer(compile_options, records, weights);
+  TRY(const std::vector<search::Task> tasks,
+      tasks_of(graph, compile_options, search::Surroundings::kWhole, as_preferred, timer.table()));
+  std::vector<search::TaskOf> all;
+  for (const search::Task& task : tasks) all.push_back({&graph, &task});
   const auto start = Clock::now();
   const auto costs = timer.measure(all);
   const double seconds = seconds_since(start);
   const auto again = Clock::now();
-  for (const Task& task : tasks) static_cast<void>(timer.key(graph, task));
+  for (const search::Task& task : tasks) static_cast<void>(timer.key(graph, task));
   const double key_us = seconds_since(again) * 1e6 / static_cast<double>(tasks.size());
   TRY(const InModel in_model, run_model(graph, compile_options, options));
   double sum = 0, steps = 0, least = 0;
@@ -122,7 +122,7 @@ Result<void> compare(const Options& options) {
     if (options.verbose)
       fmt::print("{:10.1f} {:10.1f} {:10.1f}  {}\n", *costs[k], in_model.tasks_us[k], bound, tasks[k].name(graph));
   }
-  const TaskTimer::Statistics& statistics = timer.statistics();
+  const search::TaskTimer::Statistics& statistics = timer.statistics();
   fmt::print(
       "{} x{}: {} tasks, {} measured, {} failed, in {:.2f} s ({:.2f} preparing, {:.2f} LLVM, {:.2f} running), a key in "
       "{:.0f} us; weights in {}; costs {:.3f} ms, steps {:.3f}, model {:.3f} (fast runs {:.3f}), roofline {:.3f}\n",

@@ -7,8 +7,8 @@ set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/isomer)
 set(parts isomer_util isomer_backends isomer_runtime isomer_c isomer_graph isomer_onnx_proto isomer_passes
   isomer_proof isomer_check isomer_prover isomer_laws isomer_replay isomer_rewrite isomer_discover isomer_library
   isomer_derivation isomer_kernel isomer_nvrtc isomer_codegen_cuda isomer_codegen isomer_measure isomer_tune
-  isomer_search isomer_mutate isomer_version isomer_check_json isomer_gpu_peers isomer_onednn isomer_onnxruntime
-  isomer_report isomer_driver)
+  isomer_tasks isomer_code isomer_cost isomer_strategies isomer_search isomer_mutate isomer_version isomer_check_json
+  isomer_gpu_peers isomer_onednn isomer_onnxruntime isomer_report isomer_driver)
 foreach(part ${parts})
   # How ours are compiled is nobody else's business.
   get_target_property(links ${part} INTERFACE_LINK_LIBRARIES)

@@ -9,7 +9,7 @@
 #include "graph/hash.h"
 #include "graph/onnx/export.h"
 #include "kernel/fingerprint.h"
-#include "search/estimate.h"
+#include "search/cost/estimate.h"
 #include "util/clock.h"
 #include "verify/check/inputs.h"
 
@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 constexpr int kLeastRuns = 12;
 constexpr double kSeconds = 0.01, kMostSeconds = 0.3;
 
-class PeerRunner final : public Runner {
+class PeerRunner final : public search::Runner {
  public:
   explicit PeerRunner(std::unique_ptr<Peer> peer) : peer_(std::move(peer)) {}
   Result<void> run() override { return peer_->run(); }
@@ -36,7 +36,7 @@ class PeerRunner final : public Runner {
 OnnxRuntimeBackend::OnnxRuntimeBackend(std::string library, std::string given, int threads, kernel::Records& records)
     : library_(std::move(library)), given_(std::move(given)), threads_(threads), records_(records) {}
 
-Result<std::unique_ptr<Runner>> OnnxRuntimeBackend::runner(const Graph& model, std::span<const Tensor> inputs) {
+Result<std::unique_ptr<search::Runner>> OnnxRuntimeBackend::runner(const Graph& model, std::span<const Tensor> inputs) {
   if (!folder_) {
     TRY(TemporaryFolder made, TemporaryFolder::in_system_folder());
     folder_.emplace(std::move(made));
@@ -50,17 +50,17 @@ Result<std::unique_ptr<Runner>> OnnxRuntimeBackend::runner(const Graph& model, s
 }
 
 // What is bound runs another way there: sizes that are known let it choose other kernels, which may be slower ones.
-Result<std::unique_ptr<Runner>> OnnxRuntimeBackend::runner_as_given(const Graph& model,
-                                                                    std::span<const Tensor> inputs) {
+Result<std::unique_ptr<search::Runner>> OnnxRuntimeBackend::runner_as_given(const Graph& model,
+                                                                            std::span<const Tensor> inputs) {
   if (auto made = opened(given_, model, inputs); made.ok()) return made;
   return runner(model, inputs);  // a file that it refuses may be one that we write so that it does not
 }
 
-Result<std::unique_ptr<Runner>> OnnxRuntimeBackend::opened(const std::string& file, const Graph& model,
-                                                           std::span<const Tensor> inputs) {
+Result<std::unique_ptr<search::Runner>> OnnxRuntimeBackend::opened(const std::string& file, const Graph& model,
+                                                                   std::span<const Tensor> inputs) {
   TRY(auto peer, open_onnxruntime(library_, file, model, {inputs.begin(), inputs.end()}, threads_));
   version_ = peer->version();
-  return std::unique_ptr<Runner>(std::make_unique<PeerRunner>(std::move(peer)));
+  return std::unique_ptr<search::Runner>(std::make_unique<PeerRunner>(std::move(peer)));
 }
 
 Result<double> OnnxRuntimeBackend::measure(const Graph& part) {
@@ -78,19 +78,19 @@ Result<double> OnnxRuntimeBackend::measure(const Graph& part) {
   return best * 1e6;
 }
 
-Result<Cost> OnnxRuntimeBackend::cost(const Graph& part, Effort effort) {
+Result<search::Cost> OnnxRuntimeBackend::cost(const Graph& part, search::Effort effort) {
   const Hash128 hash = structural_hash(part);
-  if (const auto known = known_.find(hash); known != known_.end()) return Cost{known->second, true};
+  if (const auto known = known_.find(hash); known != known_.end()) return search::Cost{known->second, true};
   const kernel::RecordKey key{hash, fmt::format("onnxruntime {}", kernel::fingerprint(kernel::host_target(), threads_)),
                               library_};
   TRY(const auto record, records_.best(key, "onnxruntime"));
-  if (record && record->microseconds) return Cost{known_[hash] = *record->microseconds, true};
-  if (effort == Effort::kLookUp) return Cost{estimate(part), false};
+  if (record && record->microseconds) return search::Cost{known_[hash] = *record->microseconds, true};
+  if (effort == search::Effort::kLookUp) return search::Cost{search::estimate(part), false};
   kernel::Record made{key, "onnxruntime",     "", fmt::format("{} nodes", part.node_count()), "", std::nullopt, "",
                       1,   std::time(nullptr)};
   TRY(made.microseconds, measure(part));
   TRY_VOID(records_.add(made));
-  return Cost{known_[hash] = *made.microseconds, true};
+  return search::Cost{known_[hash] = *made.microseconds, true};
 }
 
 }  // namespace isomer::backends

@@ -9,7 +9,7 @@
 #include "cli/load_model.h"
 #include "cli/model_inputs.h"
 #include "graph/bind.h"
-#include "search/run_artifact.h"
+#include "search/code/run_artifact.h"
 #include "verify/check/check_json.h"
 #include "verify/check/equivalence.h"
 
@@ -85,7 +85,7 @@ Result<Equivalence> compare_with_artifact(const std::string& model_file, const s
   TRY(LoadedModel model, load_model(model_file, options));
   TRY(const LoadedArtifact artifact, load_artifact(artifact_file, options, {}, {}, options.inputs));
   TRY_VOID(bind_like(model.graph, model_file, artifact.interface));
-  const auto run = [&](std::span<const te::Array> inputs) { return run_artifact(*artifact.session, inputs); };
+  const auto run = [&](std::span<const te::Array> inputs) { return search::run_artifact(*artifact.session, inputs); };
   const auto nothing = []() -> Result<void> { return {}; };
   return on_inputs(model.graph, model_file, options, nothing, [&](const InputsOf& inputs, int runs) {
     return compare_with(model.graph, run, inputs, runs, effort_of(options));
@@ -100,8 +100,8 @@ Result<Equivalence> compare_artifacts(const CompareOptions& options) {
   TRY(const InputSets sets, input_sets(reference.interface, options.reference, options, reference.demands));
   Equivalence result;
   for (const auto& inputs : sets) {
-    TRY(const auto expected, run_artifact(*reference.session, inputs));
-    TRY(const auto found, run_artifact(*candidate.session, inputs));
+    TRY(const auto expected, search::run_artifact(*reference.session, inputs));
+    TRY(const auto found, search::run_artifact(*candidate.session, inputs));
     if (expected.size() != found.size())
       return Error{ErrorKind::kMismatch, "outputs",
                    fmt::format("{} expected, {} found", expected.size(), found.size())};

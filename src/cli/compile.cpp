@@ -94,7 +94,7 @@ Result<ExitCode> run(const CompileCommand& options) {
 
 void add_compile(CLI::App& app, int& exit) {
   auto options = std::make_shared<CompileCommand>();
-  options->choices.usual_level = kSearchLevel;
+  options->choices.usual_level = search::kSearchLevel;
   CLI::App* command = app.add_subcommand("compile", "Optimize a model and build the artifact that runs it");
   command->add_option("IN", options->file, "The model")->required();
   command->add_option("-o,--output", options->output, "The artifact to write")->required();

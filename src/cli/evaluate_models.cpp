@@ -32,7 +32,7 @@ std::vector<tune::CostModelOptions> models_of(const ModelEvaluation& evaluation,
 }
 
 /// A task of several models is held out with the first.
-tune::EvaluationOptions folds_of(const ModelEvaluation& evaluation, const TuningProblems& all) {
+tune::EvaluationOptions folds_of(const ModelEvaluation& evaluation, const search::TuningProblems& all) {
   tune::EvaluationOptions options;
   options.labels = evaluation.labels;
   for (size_t model = 0; model < all.models.size(); ++model)
@@ -75,7 +75,7 @@ void print_line(const Judged& judged, bool is_first) {
 
 }  // namespace
 
-Result<ExitCode> evaluate_models(const ModelEvaluation& evaluation, const TuningProblems& all,
+Result<ExitCode> evaluate_models(const ModelEvaluation& evaluation, const search::TuningProblems& all,
                                  const tune::TuneOptions& tuning, const CommonOptions& options) {
   if (evaluation.models_held_out && all.models.size() < 2)
     return Error{ErrorKind::kUsage, "--hold-out", "several models expected, one found"};

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "cli/commands.h"
-#include "search/tuning.h"
+#include "search/code/tuning.h"
 #include "tune/evaluate.h"
 
 namespace isomer::cli {
@@ -22,7 +22,7 @@ struct ModelEvaluation {
 
 /// Prints a line a model, those whose library is not here left out with a note. Errors: those of the records and of the
 /// last model, where none could be judged.
-Result<ExitCode> evaluate_models(const ModelEvaluation& evaluation, const TuningProblems& all,
+Result<ExitCode> evaluate_models(const ModelEvaluation& evaluation, const search::TuningProblems& all,
                                  const tune::TuneOptions& tuning, const CommonOptions& options);
 
 }  // namespace isomer::cli

@@ -28,7 +28,7 @@ std::vector<std::string> types(const kernel::Kernel& kernel, const std::vector<i
 }
 
 /// `made`: nothing where the task has no kernel.
-json row(const PlacedTask& placed, const kernel::ScheduledKernel* made, size_t number) {
+json row(const search::PlacedTask& placed, const kernel::ScheduledKernel* made, size_t number) {
   return {{"task", number},
           {"name", placed.task->name},
           {"view", placed.task->view_of >= 0},
@@ -80,13 +80,13 @@ Result<void> inspect_tasks(const LoadedModel& model, const std::string& file, co
   CompileChoices choices = view.choices;
   choices.for_gpu = view.cuda;
   TRY(const Settings settings, settings_of(options));
-  TRY(const Compilation compiled, code_of_model(model, file, settings, choices));
+  TRY(const search::Compilation compiled, code_of_model(model, file, settings, choices));
   std::vector<std::string> names;
-  const std::vector<PlacedTask> all = all_tasks(compiled.whole);
-  for (const PlacedTask& placed : all) names.push_back(placed.task->name);
+  const std::vector<search::PlacedTask> all = all_tasks(compiled.whole);
+  for (const search::PlacedTask& placed : all) names.push_back(placed.task->name);
   size_t first = 0, end = names.size();
   if (!view.task.empty()) {
-    auto only = find_task(view.task, names);
+    auto only = search::find_task(view.task, names);
     if (!only.ok()) return std::move(only).error().within("--task");
     first = *only;
     end = first + 1;
@@ -98,7 +98,7 @@ Result<void> inspect_tasks(const LoadedModel& model, const std::string& file, co
   json rows = json::array();
   if (view.cuda && !options.json) fmt::print("{}\n", kernel::cuda_prelude());
   for (size_t number = first; number < end; ++number) {
-    const RegionTask& task = *all[number].task;
+    const search::GraphTask& task = *all[number].task;
     const kernel::ScheduledKernel* const made = task.kernel >= 0 ? &compiled.kernel_of(task) : nullptr;
     json facts = row(all[number], made, number);
     if (view.trace) facts["trace"] = made ? print(made->trace) : "";

@@ -296,9 +296,9 @@ std::string problem_of(const Rule& rule, const FilesOptions& options, std::span<
   if (tried.counterexample) return tried.counterexample->text();
   if (tried.trials < options.trials) return "an evaluation of both sides expected, none found";
   if (options.float_trials == 0) return "";
-  CompileOptions compiling;
+  search::CompileOptions compiling;
   compiling.target = kernel::host_target();
-  const FloatRefutation in_floats =
+  const search::FloatRefutation in_floats =
       refute_in_floats(rule, options.float_trials, options.seed, compiling, axioms, signatures);
   floats.trials += in_floats.trials;
   floats.rules_without += in_floats.trials == 0 ? 1 : 0;

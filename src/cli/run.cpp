@@ -14,7 +14,7 @@
 #include "graph/memory_estimate.h"
 #include "graph/onnx/tensor_file.h"
 #include "graph/te/integer.h"
-#include "search/run_artifact.h"
+#include "search/code/run_artifact.h"
 
 namespace isomer::cli {
 namespace {
@@ -140,7 +140,7 @@ Result<std::vector<te::Array>> outputs_of(LoadedModel& model, const RunOptions& 
     TRY_VOID(check_run_fits(*session, options));
     TRY(arrays, inputs_of(model.graph, options));
   }
-  return in_file(run_artifact(*session, *arrays), options);
+  return in_file(search::run_artifact(*session, *arrays), options);
 }
 
 Result<Ran> run_model_file(const RunOptions& options) {
@@ -153,7 +153,7 @@ Result<Ran> run_artifact_file(const RunOptions& options) {
   TRY(LoadedArtifact artifact, load_artifact(options.file, options, {}, {}, options.inputs));
   TRY_VOID(check_run_fits(*artifact.session, options));
   TRY(const std::vector<te::Array> arrays, inputs_of(artifact.interface, options, artifact.demands));
-  TRY(std::vector<te::Array> outputs, in_file(run_artifact(*artifact.session, arrays), options));
+  TRY(std::vector<te::Array> outputs, in_file(search::run_artifact(*artifact.session, arrays), options));
   return Ran{std::move(artifact.interface), std::move(outputs)};
 }
 

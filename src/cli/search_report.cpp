@@ -19,10 +19,10 @@ std::string time_text(double microseconds) {
                             : fmt::format("{:.2f} s", microseconds / 1e6);
 }
 
-std::string race_line(const OptimizedModel& made) {
+std::string race_line(const search::OptimizedModel& made) {
   if (!made.raced && !made.why_not_raced.empty()) return "time: not measured: " + made.why_not_raced;
   if (!made.raced) return fmt::format("time: {} in {}, as before", time_text(made.run_microseconds), made.raced_in);
-  const Raced& raced = *made.raced;
+  const search::Raced& raced = *made.raced;
   std::string sizes;
   for (const auto& [dim, size] : made.raced_with)
     sizes += fmt::format("{}{}={}", sizes.empty() ? " at " : ", ", printable(dim), size);
@@ -38,7 +38,7 @@ struct RuleGain {
   double saved = 0;
 };
 
-std::vector<RuleGain> rules_that_paid(const OptimizedModel& made) {
+std::vector<RuleGain> rules_that_paid(const search::OptimizedModel& made) {
   std::map<std::string, RuleGain> by_rule;
   for (size_t k = 0; k < made.derived.steps.size(); ++k) {
     if (made.gains[k] == 0) continue;  // it only prepares others
@@ -53,33 +53,33 @@ std::vector<RuleGain> rules_that_paid(const OptimizedModel& made) {
   return result;
 }
 
-std::string search_line(const OptimizedModel& made) {
+std::string search_line(const search::OptimizedModel& made) {
   if (!made.found) return "search: not searched: " + made.why_not_searched;
-  const SearchStatistics& statistics = made.found->statistics;
+  const search::SearchStatistics& statistics = made.found->statistics;
   return fmt::format("search: {}; {} regions, {} rewrites costed, {} measured; {}", name(made.outcome),
                      made.found->regions_searched, statistics.costed, statistics.measured, name(made.found->stop));
 }
 
 /// Where nothing was taken: the regions whose best rewrites promised most, and why they were refused.
-void add_refused(const Improved& found, std::vector<std::string>& lines) {
+void add_refused(const search::SearchedProgram& found, std::vector<std::string>& lines) {
   constexpr size_t kMost = 3;
-  std::vector<const SearchedRegion*> refused;
-  for (const SearchedRegion& region : found.searched)
+  std::vector<const search::SearchedRegion*> refused;
+  for (const search::SearchedRegion& region : found.searched)
     if (!region.why_not.empty() && region.saved > 0) refused.push_back(&region);
-  stable_sort(refused, [](const SearchedRegion* a, const SearchedRegion* b) {
+  stable_sort(refused, [](const search::SearchedRegion* a, const search::SearchedRegion* b) {
     return a->saved * a->places > b->saved * b->places;
   });
   if (refused.size() > kMost) refused.resize(kMost);
-  for (const SearchedRegion* region : refused)
+  for (const search::SearchedRegion* region : refused)
     lines.push_back(fmt::format("  at {}{}: {} would save {}: {}", printable(region->where),
                                 region->places > 1 ? fmt::format(" and {} equal places", region->places - 1) : "",
                                 printable(region->rules.front()), time_text(region->saved), region->why_not));
 }
 
-void add_judged(const Judged& judged, std::vector<std::string>& lines) {
+void add_judged(const search::Judged& judged, std::vector<std::string>& lines) {
   size_t others = 0;
   int wanted = 0, taken = 0;
-  for (const Judged::Region& region : judged.regions) {
+  for (const search::Judged::Region& region : judged.regions) {
     others += region.programs.size() - 1;
     wanted += region.wanted.program > 0 ? 1 : 0;
     taken += region.is_taken ? 1 : 0;
@@ -90,7 +90,7 @@ void add_judged(const Judged& judged, std::vector<std::string>& lines) {
   if (taken > 0 && judged.raced) line += fmt::format("; {:.3f} times as fast in turns", judged.raced->ratio);
   if (wanted > taken && !judged.why_not_taken.empty()) line += "; " + judged.why_not_taken;
   lines.push_back(line);
-  for (const Judged::Region& region : judged.regions)
+  for (const search::Judged::Region& region : judged.regions)
     if (region.is_taken)
       lines.push_back(fmt::format("  {} in place of {}: {} saved by its tasks",
                                   printable(region.programs[region.wanted.program]), printable(region.programs[0]),
@@ -99,22 +99,23 @@ void add_judged(const Judged& judged, std::vector<std::string>& lines) {
 
 }  // namespace
 
-std::vector<std::string> search_lines(const OptimizedModel& made) {
+std::vector<std::string> search_lines(const search::OptimizedModel& made) {
   std::vector<std::string> lines = {race_line(made), search_line(made)};
   const std::vector<RuleGain> rules = rules_that_paid(made);
   for (size_t k = 0; k < std::min(rules.size(), kMostRules); ++k)
     lines.push_back(fmt::format("  {} x {}: {} saved, as predicted", rules[k].steps, printable(rules[k].rule),
                                 time_text(rules[k].saved)));
   if (rules.size() > kMostRules) lines.push_back(fmt::format("  and {} more rules", rules.size() - kMostRules));
-  if (made.outcome != SearchOutcome::kFaster && !made.why_not_taken.empty()) lines.push_back("  " + made.why_not_taken);
-  if (made.found && made.outcome != SearchOutcome::kFaster) add_refused(*made.found, lines);
+  if (made.outcome != search::SearchOutcome::kFaster && !made.why_not_taken.empty())
+    lines.push_back("  " + made.why_not_taken);
+  if (made.found && made.outcome != search::SearchOutcome::kFaster) add_refused(*made.found, lines);
   if (made.judged) add_judged(*made.judged, lines);
   for (const std::string& left_out : made.left_out) lines.push_back("left out: " + printable(left_out));
   return lines;
 }
 
-std::vector<std::string> task_lines(const ChosenTasks& chosen) {
-  const auto taken = [&](const TaskAlternative& each) { return each.is_taken && !chosen.plan.empty(); };
+std::vector<std::string> task_lines(const search::ChosenTasks& chosen) {
+  const auto taken = [&](const search::TaskAlternative& each) { return each.is_taken && !chosen.plan.empty(); };
   std::string line = fmt::format("tasks: {} other ways to cut and to lay them out measured, {} taken",
                                  chosen.alternatives.size(), std::ranges::count_if(chosen.alternatives, taken));
   if (chosen.open > 0) line += fmt::format(", no time for {}", chosen.open);
@@ -122,7 +123,7 @@ std::vector<std::string> task_lines(const ChosenTasks& chosen) {
     line += fmt::format("; {:.3f} times as fast in turns (half of {} rounds between {:.3f} and {:.3f})",
                         chosen.raced->ratio, chosen.raced->rounds, chosen.raced->low, chosen.raced->high);
   std::vector<std::string> lines = {line};
-  for (const TaskAlternative& each : chosen.alternatives)
+  for (const search::TaskAlternative& each : chosen.alternatives)
     if (taken(each))
       lines.push_back(fmt::format("  {} x {}: {} -> {}", each.places, printable(each.what), time_text(each.before),
                                   time_text(each.after)));

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/options.h"
-#include "search/work.h"
+#include "search/cost/work.h"
 #include "substitutions/mutate/cover.h"
 #include "substitutions/proof/read/rule_text.h"
 #include "verify/proof/term_graph.h"
@@ -26,7 +26,7 @@ std::optional<double> operations(const verify::Term& term, const Rule& rule) {
   if (!graph.ok()) return std::nullopt;
   double sum = 0;
   for (const NodeId id : graph->nodes()) {
-    const auto work = work_of(*graph, id);
+    const auto work = search::work_of(*graph, id);
     if (!work) return std::nullopt;
     sum += work->operations;
   }

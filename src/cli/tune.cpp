@@ -17,7 +17,7 @@
 #include "driver/open_records.h"
 #include "graph/bind.h"
 #include "kernel/fingerprint.h"
-#include "search/given_schedule.h"
+#include "search/code/given_schedule.h"
 #include "util/clock.h"
 #include "util/stop.h"
 
@@ -114,12 +114,12 @@ Result<std::vector<CommonOptions>> options_by_model(const TuneCommand& options) 
 /// Of its time, in which programs of models are searched for.
 constexpr double kOfSearch = 0.2;
 
-Result<TuningProblems> problems_of(const TuneCommand& options, CompileOptions& compile) {
+Result<search::TuningProblems> problems_of(const TuneCommand& options, search::CompileOptions& compile) {
   const std::optional<double>& seconds = options.seconds;
-  TuningProblems all;
+  search::TuningProblems all;
   CompileChoices choices = options.choices;
   if (choices.graphs > 1) {
-    choices.level = kSearchLevel;
+    choices.level = search::kSearchLevel;
     if (seconds) choices.search.seconds = kOfSearch * *seconds / static_cast<double>(options.files.size());
   }
   TRY(const std::vector<CommonOptions> by_model, options_by_model(options));
@@ -136,22 +136,22 @@ Result<TuningProblems> problems_of(const TuneCommand& options, CompileOptions& c
   if (*options.task >= all.problems.size())
     return Error{ErrorKind::kUsage, "--task",
                  fmt::format("a number below {} expected, {} found", all.problems.size(), *options.task)};
-  TuningProblems one;
+  search::TuningProblems one;
   one.problems.push_back(all.problems[*options.task]);
   for (const tune::ModelTasks& model : all.models) one.models.push_back({{model.times[*options.task]}, 0});
   return one;
 }
 
 /// The decisions of a half-open schedule, or a template, for the one task that is left.
-Result<void> fix_schedule(TuningProblems& all, const std::string& file, const CompileOptions& compile) {
+Result<void> fix_schedule(search::TuningProblems& all, const std::string& file, const search::CompileOptions& compile) {
   if (all.problems.size() != 1)
     return Error{ErrorKind::kUsage, "--schedule",
                  fmt::format("one task expected, {} found: choose one with --task", all.problems.size())};
-  TRY(const GivenSchedule given, read_schedule(file));
+  TRY(const search::GivenSchedule given, read_schedule(file));
   return leave_open(all.problems[0], given, compile);
 }
 
-Result<tune::SchedulerOptions> scheduler_of(const TuneCommand& options, TuningProblems& all) {
+Result<tune::SchedulerOptions> scheduler_of(const TuneCommand& options, search::TuningProblems& all) {
   tune::SchedulerOptions result;
   result.objective = *tune::objective_of(options.objective);
   result.round_robin = options.scheduler == "round-robin";
@@ -198,8 +198,8 @@ Result<ExitCode> run(const TuneCommand& options) {
   // What a search finds in its time is not the same twice.
   if (options.choices.graphs > 1 && (ranks.crew() || !ranks.is_first()))
     return Error{ErrorKind::kUsage, "--graphs", "one process expected: several would search for other programs each"};
-  CompileOptions compile;
-  TRY(TuningProblems all, problems_of(options, compile));
+  search::CompileOptions compile;
+  TRY(search::TuningProblems all, problems_of(options, compile));
   if (options.evaluates && !ranks.is_first()) return kDone;
   if (options.evaluates && options.cost_model == "none")
     return Error{ErrorKind::kUsage, "--cost-model", "a model to evaluate expected, none found"};

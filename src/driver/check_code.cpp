@@ -1,8 +1,8 @@
 #include "driver/check_code.h"
 
 #include "driver/load_artifact.h"
-#include "search/run_artifact.h"
-#include "search/targets.h"
+#include "search/code/run_artifact.h"
+#include "search/code/targets.h"
 #include "verify/check/inputs.h"
 
 namespace isomer {
@@ -12,17 +12,17 @@ namespace {
 constexpr int kMostRuns = 8;
 
 /// Code for another CPU is not checked at all (can_check).
-bool runs_here(const Compilation& code) {
-  return !code.plain || isomer::runs_here(kernel::CudaTarget{code.artifact.variants[0].target.name});
+bool runs_here(const search::Compilation& code) {
+  return !code.plain || search::runs_here(kernel::CudaTarget{code.artifact.variants[0].target.name});
 }
 
 }  // namespace
 
 bool can_check(const kernel::Target& target) {
-  return std::holds_alternative<kernel::CudaTarget>(target) || runs_here(target);
+  return std::holds_alternative<kernel::CudaTarget>(target) || search::runs_here(target);
 }
 
-Result<CodeCheck> check_code(const Graph& model, const Compilation& code, const CheckCodeOptions& options) {
+Result<CodeCheck> check_code(const Graph& model, const search::Compilation& code, const CheckCodeOptions& options) {
   if (auto fits = check_memory(model, 1, options.memory); !fits.ok())
     return unsupported("check", "{}, --no-check skips the check", fits.error().message());
   const bool is_here = runs_here(code);
@@ -32,7 +32,7 @@ Result<CodeCheck> check_code(const Graph& model, const Compilation& code, const 
         generate_inputs(model, {.seed = options.seed + static_cast<uint64_t>(set), .memory = options.memory}));
     return te::to_arrays(tensors);
   };
-  const auto run = [&](std::span<const te::Array> given) { return run_artifact(*session, given); };
+  const auto run = [&](std::span<const te::Array> given) { return search::run_artifact(*session, given); };
   const auto is_enough = [&] { return Clock::now() >= options.until || coverage_of(code, *session).is_complete(); };
   const ComparisonEffort effort{
       .threads = options.threads, .until = options.until, .memory = options.memory, .is_enough = is_enough};

@@ -1,7 +1,7 @@
 // Code against the meaning of the model that it was made of. Tests: tests/cli, tests/driver
 #pragma once
 
-#include "search/coverage.h"
+#include "search/code/coverage.h"
 #include "util/clock.h"
 #include "util/memory_limit.h"
 #include "verify/check/equivalence.h"
@@ -17,7 +17,7 @@ struct CheckCodeOptions {
 
 struct CodeCheck {
   Equivalence equivalence;
-  Coverage coverage;
+  search::Coverage coverage;
   bool is_of_plain_loops = false;  ///< Compilation::plain ran in place of a GPU's code
 };
 
@@ -27,6 +27,6 @@ bool can_check(const kernel::Target& target);
 
 /// The artifact of a compilation against the interpreter on the model as it was read. Errors (kUnsupported): memory;
 /// no inputs are found on which the model runs.
-Result<CodeCheck> check_code(const Graph& model, const Compilation& code, const CheckCodeOptions& options);
+Result<CodeCheck> check_code(const Graph& model, const search::Compilation& code, const CheckCodeOptions& options);
 
 }  // namespace isomer

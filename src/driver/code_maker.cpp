@@ -5,8 +5,8 @@
 
 #include "driver/open_records.h"
 #include "graph/edit.h"
-#include "search/prepare.h"
-#include "search/targets.h"
+#include "search/code/prepare.h"
+#include "search/code/targets.h"
 #include "util/clock.h"
 #include "util/stop.h"
 #include "util/version.h"
@@ -15,11 +15,11 @@ namespace isomer {
 namespace {
 
 /// "3=mine.trace", read.
-Result<GivenSchedule> schedule_of_task(const std::string& text) {
+Result<search::GivenSchedule> schedule_of_task(const std::string& text) {
   const size_t equals = text.find('=');
   if (equals == std::string::npos || equals == 0 || equals + 1 == text.size())
     return Error{ErrorKind::kUsage, "--schedule", "TASK=FILE expected, '" + text + "' found"};
-  TRY(GivenSchedule given, read_schedule(text.substr(equals + 1)));
+  TRY(search::GivenSchedule given, read_schedule(text.substr(equals + 1)));
   given.task = text.substr(0, equals);
   return given;
 }
@@ -27,13 +27,13 @@ Result<GivenSchedule> schedule_of_task(const std::string& text) {
 /// "conv1=together": an answer, without the value's name.
 struct Answer {
   std::string_view value;
-  TaskChoice::Kind kind = TaskChoice::Kind::kTogether;
+  search::TaskChoice::Kind kind = search::TaskChoice::Kind::kTogether;
   bool is_so = true;
 };
 
 std::optional<Answer> parse_answer(std::string_view text) {
   const size_t equals = std::min(text.rfind('='), text.size());
-  for (const auto kind : {TaskChoice::Kind::kTogether, TaskChoice::Kind::kChannelsLast})
+  for (const auto kind : {search::TaskChoice::Kind::kTogether, search::TaskChoice::Kind::kChannelsLast})
     for (const bool is_so : {false, true})
       if (text.substr(equals) == fmt::format("={}", answer(kind, is_so)))
         return Answer{text.substr(0, equals), kind, is_so};
@@ -47,8 +47,8 @@ std::optional<ValueId> value_named(const Graph& graph, std::string_view name) {
 }
 
 /// What the user said: of this graph.
-Result<TaskPlan> plan_of(const std::vector<std::string>& texts, const Graph& graph) {
-  TaskPlan plan;
+Result<search::TaskPlan> plan_of(const std::vector<std::string>& texts, const Graph& graph) {
+  search::TaskPlan plan;
   for (const std::string& text : texts) {
     const auto refuse = [&](const char* expected) {
       return Error{ErrorKind::kUsage, "--choose", fmt::format("{} expected, '{}' found", expected, text)};
@@ -64,20 +64,20 @@ Result<TaskPlan> plan_of(const std::vector<std::string>& texts, const Graph& gra
 
 }  // namespace
 
-Result<GivenSchedule> read_schedule(const std::string& name) {
+Result<search::GivenSchedule> read_schedule(const std::string& name) {
   const auto file = MappedFile::open(name);
   if (!file.ok()) return Error(file.error()).within(name);
   const auto bytes = (*file)->bytes();
   auto schedule = kernel::parse_template({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   if (!schedule.ok()) return std::move(schedule).error().within(name);
-  return GivenSchedule{"", std::move(*schedule), name};
+  return search::GivenSchedule{"", std::move(*schedule), name};
 }
 
 Result<CodeMaker> CodeMaker::create(const Settings& settings, const CompileChoices& choices) {
   CodeMaker maker(choices.chosen_level());
   TRY(kernel::Target target, choices.parsed_target());
   const bool is_gpu = std::holds_alternative<kernel::CudaTarget>(target);
-  if (is_gpu && maker.level_ >= kSearchLevel)
+  if (is_gpu && maker.level_ >= search::kSearchLevel)
     return Error{ErrorKind::kUsage, "--level", "at most 2 expected for a GPU, whose kernels are not measured yet"};
   const auto* cpu = std::get_if<kernel::CpuTarget>(&target);
   if (choices.tunes && !(cpu && kernel::runs_here(*cpu)))
@@ -85,9 +85,9 @@ Result<CodeMaker> CodeMaker::create(const Settings& settings, const CompileChoic
                  "a CPU that this machine has expected as the target: kernels are measured here"};
   if (choices.graphs > 1 && !choices.plan.empty())
     return Error{ErrorKind::kUsage, "--choose", "--graphs 1 expected: it names tasks of one graph"};
-  CompileOptions& compile = maker.options_;
+  search::CompileOptions& compile = maker.options_;
   for (const std::string& text : choices.schedules) {
-    TRY(GivenSchedule given, schedule_of_task(text));
+    TRY(search::GivenSchedule given, schedule_of_task(text));
     compile.schedules.push_back(std::move(given));
   }
   compile.target = std::move(target);
@@ -106,8 +106,8 @@ Result<CodeMaker> CodeMaker::create(const Settings& settings, const CompileChoic
   compile.words = keeps("words");
   if (choices.for_gpu || is_gpu) for_gpu(compile);
   maker.plan_ = choices.plan;
-  maker.measures_ =
-      choices.plan.empty() && keeps("alternatives") && maker.level_ >= kSearchLevel && runs_here(compile.target);
+  maker.measures_ = choices.plan.empty() && keeps("alternatives") && maker.level_ >= search::kSearchLevel &&
+                    search::runs_here(compile.target);
   maker.records_ = choices.search.records;
   maker.is_untuned_ = choices.untuned;
   return maker;
@@ -116,12 +116,13 @@ Result<CodeMaker> CodeMaker::create(const Settings& settings, const CompileChoic
 Result<kernel::Records> CodeMaker::open_records() const { return isomer::open_records(records_); }
 
 Result<Graph> CodeMaker::prepared(Graph graph, const std::vector<std::string>& without) const {
-  TRY_VOID(prepare_for_code(graph, prepare_options(options_, level_, without)));
+  TRY_VOID(search::prepare_for_code(graph, prepare_options(options_, level_, without)));
   return graph;
 }
 
-Result<CompileOptions> CodeMaker::options_for(const Graph& prepared, const std::vector<std::string>& answers) const {
-  CompileOptions result = options_;
+Result<search::CompileOptions> CodeMaker::options_for(const Graph& prepared,
+                                                      const std::vector<std::string>& answers) const {
+  search::CompileOptions result = options_;
   TRY(result.plan, plan_of(plan_, prepared));
   for (const std::string& text : answers)
     if (const auto parsed = parse_answer(text))
@@ -130,26 +131,26 @@ Result<CompileOptions> CodeMaker::options_for(const Graph& prepared, const std::
   return result;
 }
 
-Result<ChosenTasks> CodeMaker::choose(const Graph& prepared, kernel::Records& records,
-                                      const ChooseTasksOptions& options) const {
-  TaskTimer timer(options_, records, weights_in_model(count_bytes(prepared)));
+Result<search::ChosenTasks> CodeMaker::choose(const Graph& prepared, kernel::Records& records,
+                                              const search::ChooseTasksOptions& options) const {
+  search::TaskTimer timer(options_, records, weights_in_model(count_bytes(prepared)));
   return choose_tasks(prepared, options_, timer, options);
 }
 
-CompileOptions CodeMaker::with_tuned(const Graph& prepared, CompileOptions options,
-                                     const kernel::Records& records) const {
+search::CompileOptions CodeMaker::with_tuned(const Graph& prepared, search::CompileOptions options,
+                                             const kernel::Records& records) const {
   if (!is_untuned_) take_tuned(options, records, weights_in_model(count_bytes(prepared)));
   return options;
 }
 
-Result<Compilation> CodeMaker::compiled(const Graph& prepared, const CompileOptions& options,
-                                        const kernel::Records& records) const {
-  TRY(Compilation code, compile(prepared, with_tuned(prepared, options, records)));
+Result<search::Compilation> CodeMaker::compiled(const Graph& prepared, const search::CompileOptions& options,
+                                                const kernel::Records& records) const {
+  TRY(search::Compilation code, compile(prepared, with_tuned(prepared, options, records)));
   code.artifact.provenance.producer = version_text();
   return code;
 }
 
-Result<std::optional<TunedTasks>> CodeMaker::tuned(TuningProblems all, const CompileOptions& options,
+Result<std::optional<TunedTasks>> CodeMaker::tuned(search::TuningProblems all, const search::CompileOptions& options,
                                                    kernel::Records& records, const Tuning& tuning) const {
   const auto begin = Clock::now();
   if (all.problems.empty()) return std::optional<TunedTasks>();
@@ -172,37 +173,37 @@ Result<std::optional<TunedTasks>> CodeMaker::tuned(TuningProblems all, const Com
 Result<CompiledCode> CodeMaker::code_of(Graph graph, const std::vector<std::string>& without,
                                         const std::optional<Tuning>& tuning) const {
   TRY(const Graph ready, prepared(std::move(graph), without));
-  TRY(const CompileOptions options, options_for(ready));
+  TRY(const search::CompileOptions options, options_for(ready));
   TRY(kernel::Records records, open_records());
   return code_of_prepared(ready, options, records, tuning);
 }
 
 Result<CompiledCode> CodeMaker::chosen_code_of(Graph graph, const std::vector<std::string>& without,
-                                               const ChooseTasksOptions& choose_options,
+                                               const search::ChooseTasksOptions& choose_options,
                                                const std::optional<Tuning>& tuning) const {
   TRY(const Graph ready, prepared(std::move(graph), without));
   TRY(kernel::Records records, open_records());
-  TRY(ChosenTasks chosen, choose(ready, records, choose_options));
-  CompileOptions options = options_;
+  TRY(search::ChosenTasks chosen, choose(ready, records, choose_options));
+  search::CompileOptions options = options_;
   options.plan = chosen.plan;
   TRY(CompiledCode result, code_of_prepared(ready, options, records, tuning));
   result.chosen = std::move(chosen);
   return result;
 }
 
-Result<CompileOptions> CodeMaker::add_problems(TuningProblems& all, Graph graph) const {
+Result<search::CompileOptions> CodeMaker::add_problems(search::TuningProblems& all, Graph graph) const {
   TRY(const Graph ready, prepared(std::move(graph), {}));
-  TRY(CompileOptions options, options_for(ready));
-  TRY_VOID(isomer::add_problems(all, ready, options));
+  TRY(search::CompileOptions options, options_for(ready));
+  TRY_VOID(search::add_problems(all, ready, options));
   return options;
 }
 
-Result<CompiledCode> CodeMaker::code_of_prepared(const Graph& graph, const CompileOptions& options,
+Result<CompiledCode> CodeMaker::code_of_prepared(const Graph& graph, const search::CompileOptions& options,
                                                  kernel::Records& records, const std::optional<Tuning>& tuning) const {
   CompiledCode result;
   if (tuning) {
-    TuningProblems all;
-    TRY_VOID(isomer::add_problems(all, graph, options));
+    search::TuningProblems all;
+    TRY_VOID(search::add_problems(all, graph, options));
     TRY(result.tuned, tuned(std::move(all), options, records, *tuning));
   }
   TRY(result.code, compiled(graph, options, records));

@@ -12,7 +12,7 @@
 namespace isomer {
 
 /// A file of a trace, a template or some decisions; for no task yet. Errors carry the file's name.
-Result<GivenSchedule> read_schedule(const std::string& name);
+Result<search::GivenSchedule> read_schedule(const std::string& name);
 
 /// How kernels are tuned before they are made.
 struct Tuning {
@@ -33,32 +33,35 @@ class CodeMaker {
   Result<Graph> prepared(Graph graph, const std::vector<std::string>& without) const;
   /// What code of a prepared graph is made with, and `answers` ("relu1=together") to what is open when it becomes
   /// tasks; those for values that it does not have are for other graphs.
-  Result<CompileOptions> options_for(const Graph& prepared, const std::vector<std::string>& answers = {}) const;
+  Result<search::CompileOptions> options_for(const Graph& prepared, const std::vector<std::string>& answers = {}) const;
   /// The tasks that are fastest here, as far as they are found in the options' seconds.
-  Result<ChosenTasks> choose(const Graph& prepared, kernel::Records& records, const ChooseTasksOptions& options) const;
+  Result<search::ChosenTasks> choose(const Graph& prepared, kernel::Records& records,
+                                     const search::ChooseTasksOptions& options) const;
   /// With schedules that were tuned, unless they are not wanted. The records outlive the options.
-  CompileOptions with_tuned(const Graph& prepared, CompileOptions options, const kernel::Records& records) const;
-  Result<Compilation> compiled(const Graph& prepared, const CompileOptions& options,
-                               const kernel::Records& records) const;
+  search::CompileOptions with_tuned(const Graph& prepared, search::CompileOptions options,
+                                    const kernel::Records& records) const;
+  Result<search::Compilation> compiled(const Graph& prepared, const search::CompileOptions& options,
+                                       const kernel::Records& records) const;
   /// Nothing where there is nothing to tune.
-  Result<std::optional<TunedTasks>> tuned(TuningProblems all, const CompileOptions& options, kernel::Records& records,
-                                          const Tuning& tuning) const;
+  Result<std::optional<TunedTasks>> tuned(search::TuningProblems all, const search::CompileOptions& options,
+                                          kernel::Records& records, const Tuning& tuning) const;
 
   // All of it
 
   Result<CompiledCode> code_of(Graph graph, const std::vector<std::string>& without,
                                const std::optional<Tuning>& tuning = {}) const;
   Result<CompiledCode> chosen_code_of(Graph graph, const std::vector<std::string>& without,
-                                      const ChooseTasksOptions& options, const std::optional<Tuning>& tuning) const;
-  Result<CompileOptions> add_problems(TuningProblems& all, Graph graph) const;
+                                      const search::ChooseTasksOptions& options,
+                                      const std::optional<Tuning>& tuning) const;
+  Result<search::CompileOptions> add_problems(search::TuningProblems& all, Graph graph) const;
 
  private:
   explicit CodeMaker(int level) : level_(level) {}
-  Result<CompiledCode> code_of_prepared(const Graph& graph, const CompileOptions& options, kernel::Records& records,
-                                        const std::optional<Tuning>& tuning) const;
+  Result<CompiledCode> code_of_prepared(const Graph& graph, const search::CompileOptions& options,
+                                        kernel::Records& records, const std::optional<Tuning>& tuning) const;
 
   int level_;
-  CompileOptions options_;
+  search::CompileOptions options_;
   std::vector<std::string> plan_;
   bool measures_ = false;
   std::string records_;  ///< file

@@ -6,7 +6,7 @@
 
 #include "driver/program_tuner.h"
 #include "graph/bind.h"
-#include "search/targets.h"
+#include "search/code/targets.h"
 #include "substitutions/derivation/derivation.h"
 #include "util/clock.h"
 #include "util/file.h"
@@ -15,7 +15,7 @@
 namespace isomer {
 
 Result<kernel::Target> CompileChoices::parsed_target() const {
-  auto parsed = parse_target(target);
+  auto parsed = search::parse_target(target);
   if (parsed.ok()) return parsed;
   Error error = std::move(parsed).error().within("--target");
   error.kind = ErrorKind::kUsage;
@@ -64,8 +64,8 @@ Tuning tuning_in(const std::optional<double>& seconds, Clock::time_point begin, 
   return tuning;
 }
 
-ChooseTasksOptions choosing_in(double seconds, Clock::time_point begin, const Messages& messages) {
-  ChooseTasksOptions choose;
+search::ChooseTasksOptions choosing_in(double seconds, Clock::time_point begin, const Messages& messages) {
+  search::ChooseTasksOptions choose;
   choose.seconds = std::clamp(seconds - seconds_since(begin), 0.0, kOfAlternatives * seconds);
   choose.log = messages.detail;
   return choose;
@@ -89,19 +89,19 @@ Result<CompiledModel> code_of_model(const LoadedModel& model, const std::string&
   const std::optional<double> seconds = choices.search.seconds;
   const Messages& messages = settings.messages;
   const auto tuning_now = [&] { return tuning_in(seconds, setting.begin, messages); };
-  const auto choose_tasks_of = [&](const OptimizedModel& made) {
+  const auto choose_tasks_of = [&](const search::OptimizedModel& made) {
     messages.tell("measuring other ways to cut it into tasks");
     return choosing_in(made.seconds, setting.begin, messages);
   };
   std::optional<ProgramTuner> programs;
   ProgramRecords recorded(maker);
-  if (choices.graphs > 1 && choices.chosen_level() >= kSearchLevel) {
+  if (choices.graphs > 1 && choices.chosen_level() >= search::kSearchLevel) {
     if (choices.tunes) programs.emplace(maker, ProgramTuner::Options{choose_tasks_of, tuning_now});
     setting.judge = &recorded;
     if (programs) setting.judge = &*programs;
     setting.alternatives = choices.graphs - 1;
   }
-  const auto make_code = [&](const OptimizedModel& made) -> Result<void> {
+  const auto make_code = [&](const search::OptimizedModel& made) -> Result<void> {
     if (programs) {
       TRY(code, programs->code_of(made));
       tuned = code->tuned;
@@ -122,34 +122,36 @@ Result<CompiledModel> code_of_model(const LoadedModel& model, const std::string&
   if (maker.measures()) setting.kept = kOfAlternatives;
   if (choices.tunes && seconds) setting.kept += kOfTuning;
   if (check)
-    setting.check = [&](const OptimizedModel& made) -> Result<std::optional<std::string>> {
+    setting.check = [&](const search::OptimizedModel& made) -> Result<std::optional<std::string>> {
       TRY_VOID(make_code(made));
       messages.tell("checking the code against the model");
       return check(code->code);
     };
   substitutions::Derivation derivation;
   derivation.level = choices.chosen_level();
-  TRY(OptimizedModel made, choices.search.optimize(model, file, std::move(derivation), settings, setting));
+  TRY(search::OptimizedModel made, choices.search.optimize(model, file, std::move(derivation), settings, setting));
   if (!check)
     if (auto done = make_code(made); !done.ok()) return std::move(done).error().within(file);
   code->tuned = std::move(tuned);
   return CompiledModel{*std::move(code), std::move(made)};
 }
 
-Result<Compilation> code_of_model(const LoadedModel& model, const std::string& file, const Settings& settings,
-                                  const CompileChoices& choices) {
-  if (choices.chosen_level() >= kSearchLevel) {
+Result<search::Compilation> code_of_model(const LoadedModel& model, const std::string& file, const Settings& settings,
+                                          const CompileChoices& choices) {
+  if (choices.chosen_level() >= search::kSearchLevel) {
     TRY(CompiledModel compiled, code_of_model(model, file, settings, choices, {}, nullptr));
     return std::move(compiled.code);
   }
-  return of_simplified(model, file, settings, choices, [](const CodeMaker& maker, Graph graph) -> Result<Compilation> {
-    TRY(CompiledCode made, maker.code_of(std::move(graph), {}));
-    return std::move(made.code);
-  });
+  return of_simplified(model, file, settings, choices,
+                       [](const CodeMaker& maker, Graph graph) -> Result<search::Compilation> {
+                         TRY(CompiledCode made, maker.code_of(std::move(graph), {}));
+                         return std::move(made.code);
+                       });
 }
 
-Result<CompileOptions> add_problems(TuningProblems& all, const LoadedModel& model, const std::string& file,
-                                    const Settings& settings, const CompileChoices& choices) {
+Result<search::CompileOptions> add_problems(search::TuningProblems& all, const LoadedModel& model,
+                                            const std::string& file, const Settings& settings,
+                                            const CompileChoices& choices) {
   if (choices.graphs > 1) {
     TRY(const CodeMaker maker, CodeMaker::create(settings, choices));
     if (auto bound = expect_bound(model.graph); !bound.ok()) return std::move(bound).error().within(file);

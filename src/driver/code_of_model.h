@@ -2,9 +2,9 @@
 #pragma once
 
 #include "driver/search_choices.h"
-#include "search/choose_tasks.h"
-#include "search/compile.h"
-#include "search/tuning.h"
+#include "search/code/compile.h"
+#include "search/code/tuning.h"
+#include "search/cost/choose_tasks.h"
 
 namespace isomer {
 
@@ -40,17 +40,17 @@ struct TunedTasks {
 };
 
 struct CompiledCode {
-  Compilation code;
-  std::optional<ChosenTasks> chosen;  ///< where that was measured
-  std::optional<TunedTasks> tuned;    ///< where that was asked for
+  search::Compilation code;
+  std::optional<search::ChosenTasks> chosen;  ///< where that was measured
+  std::optional<TunedTasks> tuned;            ///< where that was asked for
 };
 
 struct CompiledModel : CompiledCode {
-  OptimizedModel made;
+  search::OptimizedModel made;
 };
 
 /// What is wrong with code that was made, for people; nothing: it computes what the model does.
-using CheckCode = std::function<Result<std::optional<std::string>>(const Compilation& code)>;
+using CheckCode = std::function<Result<std::optional<std::string>>(const search::Compilation& code)>;
 
 /// Optimized, searched where the level says so, checked and blamed as optimize_model does. Errors carry the file's
 /// name; kUsage: the target.
@@ -58,12 +58,13 @@ Result<CompiledModel> code_of_model(const LoadedModel& model, const std::string&
                                     const CompileChoices& choices, SearchSetting setting, const CheckCode& check);
 
 /// Its code alone, unchecked.
-Result<Compilation> code_of_model(const LoadedModel& model, const std::string& file, const Settings& settings,
-                                  const CompileChoices& choices);
+Result<search::Compilation> code_of_model(const LoadedModel& model, const std::string& file, const Settings& settings,
+                                          const CompileChoices& choices);
 
 /// Adds the tasks of a model, as its code is made of them without a search, or, of several programs a region, with one;
 /// and says what the code is made with. Errors carry the file's name; kUsage: the target.
-Result<CompileOptions> add_problems(TuningProblems& all, const LoadedModel& model, const std::string& file,
-                                    const Settings& settings, const CompileChoices& choices);
+Result<search::CompileOptions> add_problems(search::TuningProblems& all, const LoadedModel& model,
+                                            const std::string& file, const Settings& settings,
+                                            const CompileChoices& choices);
 
 }  // namespace isomer

@@ -6,7 +6,7 @@
 
 #include "driver/coverage_json.h"
 #include "driver/search_json.h"
-#include "search/merge.h"
+#include "search/code/merge_variants.h"
 #include "util/clock.h"
 #include "util/resident.h"
 #include "util/version.h"
@@ -39,11 +39,11 @@ class FileCompiler {
         choices.target = target;
         Settings settings = settings_;
         settings.dims.insert(dims.begin(), dims.end());
-        TRY(Compilation code, variant(choices, settings));
+        TRY(search::Compilation code, variant(choices, settings));
         if (result_.artifact.variants.empty()) {
           result_.artifact = std::move(code.artifact);
         } else {
-          merge(result_.artifact, std::move(code.artifact));
+          search::merge(result_.artifact, std::move(code.artifact));
         }
       }
     result_.seconds["all"] = seconds_since(begin_);
@@ -52,7 +52,7 @@ class FileCompiler {
 
  private:
   /// One, checked.
-  Result<Compilation> variant(const CompileChoices& choices, const Settings& settings) {
+  Result<search::Compilation> variant(const CompileChoices& choices, const Settings& settings) {
     TRY(const kernel::Target target, choices.parsed_target());
     settings.messages.tell("reading");
     TRY(LoadedModel model, load_model(model_, settings));
@@ -60,9 +60,9 @@ class FileCompiler {
     SearchSetting setting;
     setting.begin = begin_;
     CheckCode check;
-    Coverage coverage;
+    search::Coverage coverage;
     if (choices_.has_check && can_check(target)) {
-      check = [&](const Compilation& code) { return difference(model.graph, code, settings, coverage); };
+      check = [&](const search::Compilation& code) { return difference(model.graph, code, settings, coverage); };
       setting.differ = [&](const Graph& one, const Graph& other) -> Result<bool> {
         TRY(const CheckReport found,
             check_same(one, other, {.seed = settings.seed, .threads = settings.threads, .memory = settings.memory}));
@@ -83,8 +83,8 @@ class FileCompiler {
     return std::move(compiled.code);
   }
 
-  Result<std::optional<std::string>> difference(const Graph& model, const Compilation& code, const Settings& settings,
-                                                Coverage& coverage) {
+  Result<std::optional<std::string>> difference(const Graph& model, const search::Compilation& code,
+                                                const Settings& settings, search::Coverage& coverage) {
     const auto start = Clock::now();
     // As long as the rest took, and a second in any case.
     const auto until = start + std::max<Clock::duration>(std::chrono::seconds(1), start - begin_);
@@ -121,10 +121,10 @@ json tuning_json(const TunedTasks& tuned) {
 }  // namespace
 
 bool CompiledFile::is_interrupted() const {
-  const auto is_interrupted = [](const OptimizedModel& each) {
-    return each.found && each.found->stop == StopReason::kInterrupted;
+  const auto is_interrupted = [](const search::OptimizedModel& each) {
+    return each.found && each.found->stop == search::StopReason::kInterrupted;
   };
-  const auto is_left = [](const std::optional<ChosenTasks>& each) { return each && each->is_interrupted; };
+  const auto is_left = [](const std::optional<search::ChosenTasks>& each) { return each && each->is_interrupted; };
   const auto is_cut_off = [](const std::optional<TunedTasks>& each) { return each && each->is_interrupted; };
   return std::ranges::any_of(made, is_interrupted) || std::ranges::any_of(chosen, is_left) ||
          std::ranges::any_of(tunings, is_cut_off);
@@ -132,16 +132,16 @@ bool CompiledFile::is_interrupted() const {
 
 Result<CompiledFile> compile_file(const std::string& model, const CompileFileChoices& choices,
                                   const Settings& settings) {
-  if (choices.code.graphs > 1 && choices.code.chosen_level() < kSearchLevel)
+  if (choices.code.graphs > 1 && choices.code.chosen_level() < search::kSearchLevel)
     return Error{ErrorKind::kUsage, "--graphs",
-                 fmt::format("--level {} expected, whose search finds them", kSearchLevel)};
+                 fmt::format("--level {} expected, whose search finds them", search::kSearchLevel)};
   return FileCompiler(model, choices, settings).run();
 }
 
 json compile_json(const std::string& model, const Settings& settings, const CompiledFile& compiled) {
   const runtime::Artifact& artifact = compiled.artifact;
   json searches = json::array();
-  for (const OptimizedModel& made : compiled.made) searches.push_back(search_json(made));
+  for (const search::OptimizedModel& made : compiled.made) searches.push_back(search_json(made));
   json chosen = json::array();
   for (const auto& tasks : compiled.chosen) chosen.push_back(tasks ? tasks_json(*tasks) : json());
   json tunings = json::array();

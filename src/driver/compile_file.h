@@ -18,13 +18,13 @@ struct CompileFileChoices {
 
 struct CompiledFile {
   runtime::Artifact artifact;
-  std::vector<OptimizedModel> made;                ///< by variant
-  std::vector<std::optional<ChosenTasks>> chosen;  ///< the same
-  std::vector<std::optional<TunedTasks>> tunings;  ///< the same
-  std::optional<Equivalence> check;                ///< of the last one that was checked
-  Coverage coverage;                               ///< of all that were checked
-  bool is_of_plain_loops = false;                  ///< the check
-  std::map<std::string, double> seconds;           ///< by phase, and of all
+  std::vector<search::OptimizedModel> made;                ///< by variant
+  std::vector<std::optional<search::ChosenTasks>> chosen;  ///< the same
+  std::vector<std::optional<TunedTasks>> tunings;          ///< the same
+  std::optional<Equivalence> check;                        ///< of the last one that was checked
+  search::Coverage coverage;                               ///< of all that were checked
+  bool is_of_plain_loops = false;                          ///< the check
+  std::map<std::string, double> seconds;                   ///< by phase, and of all
   size_t tasks = 0;
   int tuned = 0;  ///< kernels
 

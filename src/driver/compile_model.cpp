@@ -13,9 +13,9 @@
 #include "kernel/micro_kernel.h"
 #include "kernel/records.h"
 #include "runtime/artifact_file.h"
-#include "search/prepare.h"
-#include "search/targets.h"
-#include "search/tuning.h"
+#include "search/code/prepare.h"
+#include "search/code/targets.h"
+#include "search/code/tuning.h"
 #include "substitutions/derivation/derivation.h"
 #include "util/threads.h"
 #include "util/version.h"
@@ -24,16 +24,16 @@ namespace isomer {
 namespace {
 
 /// The schedule of a task of which some choices are made.
-GivenSchedule half_open(const TaskDecisions& given) {
-  GivenSchedule schedule{given.task, {}, given.task};
+search::GivenSchedule half_open(const TaskDecisions& given) {
+  search::GivenSchedule schedule{given.task, {}, given.task};
   for (const auto& [name, value] : given.decisions) schedule.schedule.decisions.push_back({name, value});
   return schedule;
 }
 
-Result<GivenSchedule> read_schedule(const TaskSchedule& given) {
+Result<search::GivenSchedule> read_schedule(const TaskSchedule& given) {
   auto schedule = kernel::parse_template(given.text);
   if (!schedule.ok()) return std::move(schedule).error().within(given.task);
-  return GivenSchedule{given.task, *std::move(schedule), given.task};
+  return search::GivenSchedule{given.task, *std::move(schedule), given.task};
 }
 
 class ModelCompiler {
@@ -72,7 +72,7 @@ class ModelCompiler {
     if (!records) return Error{ErrorKind::kUsage, "records", "a file for what is found expected, none named"};
     TRY(const Graph graph, read(model));
     TRY(const Graph prepared, prepared_for_code(graph));
-    TuningProblems all;
+    search::TuningProblems all;
     auto added = add_problems(all, prepared, compile_);
     for (const tune::Problem& problem : all.problems) {
       kernel::Preferring preferring;
@@ -96,8 +96,8 @@ class ModelCompiler {
 
  private:
   Result<void> read_options() {
-    TRY(compile_.target, parse_target(options_.target));
-    TRY_VOID(parsed_level(options_.level, kSearchLevel - 1));
+    TRY(compile_.target, search::parse_target(options_.target));
+    TRY_VOID(parsed_level(options_.level, search::kSearchLevel - 1));
     compile_.threads = options_.threads > 0 ? options_.threads : available_threads();
     compile_.seed = options_.seed;
     compile_.memory = default_memory_limit();
@@ -107,7 +107,7 @@ class ModelCompiler {
     for (const TaskDecisions& each : options_.decisions)
       if (!each.decisions.empty()) compile_.schedules.push_back(half_open(each));
     for (const TaskSchedule& each : options_.schedules) {
-      TRY(GivenSchedule given, read_schedule(each));
+      TRY(search::GivenSchedule given, read_schedule(each));
       compile_.schedules.push_back(std::move(given));
     }
     compile_.space_name = name_of_space(options_.modules, options_.micro_kernels);
@@ -137,7 +137,7 @@ class ModelCompiler {
     derivation.level = options_.level;
     substitutions::Theory theory;
     TRY(substitutions::Derived made, derived(model, derivation, theory, {.threads = compile_.threads}));
-    TRY_VOID(prepare_for_code(made.graph, prepare_options(compile_, derivation.level)));
+    TRY_VOID(search::prepare_for_code(made.graph, prepare_options(compile_, derivation.level)));
     return std::move(made.graph);
   }
 
@@ -153,7 +153,7 @@ class ModelCompiler {
     return Error{ErrorKind::kUsage, "", failure_.sentence()};
   }
 
-  Result<std::string> checked(const Graph& model, const Compilation& code, Clock::time_point begin) const {
+  Result<std::string> checked(const Graph& model, const search::Compilation& code, Clock::time_point begin) const {
     const auto now = Clock::now();
     // As long as the rest took, and a second in any case.
     const auto until = now + std::max<Clock::duration>(std::chrono::seconds(1), now - begin);
@@ -162,9 +162,9 @@ class ModelCompiler {
     return check.equivalence.text();
   }
 
-  static CompileModelReport report_of(const Compilation& code) {
+  static CompileModelReport report_of(const search::Compilation& code) {
     CompileModelReport report;
-    for (const PlacedTask& placed : all_tasks(code.whole)) {
+    for (const search::PlacedTask& placed : all_tasks(code.whole)) {
       CompiledTaskReport& told = report.tasks.emplace_back();
       told.name = placed.task->name;
       if (placed.task->kernel < 0) continue;
@@ -177,14 +177,14 @@ class ModelCompiler {
   }
 
   const CompileModelOptions& options_;
-  CompileOptions compile_;
+  search::CompileOptions compile_;
   Machine machine_;
   ModuleFailure failure_;
 };
 
 /// What compile_file does, and the schedules of users can't be part of yet.
 bool is_whole(const CompileModelOptions& options) {
-  return options.level >= kSearchLevel || options.tune || !options.variants.empty();
+  return options.level >= search::kSearchLevel || options.tune || !options.variants.empty();
 }
 
 Result<CompileModelReport> compile_whole(const std::string& model, const std::string& artifact,
@@ -195,7 +195,7 @@ Result<CompileModelReport> compile_whole(const std::string& model, const std::st
                  "at most 2, one variant and no tuning expected with modules, micro-kernels, decisions or schedules"};
   CompileFileChoices choices;
   choices.code.target = options.target;
-  TRY(choices.code.level, parsed_level(options.level, kSearchLevel));
+  TRY(choices.code.level, parsed_level(options.level, search::kSearchLevel));
   choices.code.tunes = options.tune;
   TRY(choices.code.search.seconds, parsed_seconds(options.seconds));
   choices.code.search.records = options.records;

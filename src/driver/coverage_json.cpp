@@ -4,8 +4,10 @@ namespace isomer {
 
 using nlohmann::json;
 
-json coverage_json(const Coverage& coverage) {
-  const auto numbers = [](const Exercised& exercised) { return json{{"ran", exercised.ran}, {"all", exercised.all}}; };
+json coverage_json(const search::Coverage& coverage) {
+  const auto numbers = [](const search::Exercised& exercised) {
+    return json{{"ran", exercised.ran}, {"all", exercised.all}};
+  };
   json primitives = json::object();
   for (const auto& [name, exercised] : coverage.primitives) primitives[name] = numbers(exercised);
   return {{"steps", numbers(coverage.steps)},    {"bodies", numbers(coverage.bodies)},

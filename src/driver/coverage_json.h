@@ -3,11 +3,11 @@
 
 #include <nlohmann/json.hpp>
 
-#include "search/coverage.h"
+#include "search/code/coverage.h"
 
 namespace isomer {
 
 /// ran and all of steps, bodies, stages, kernels and of primitives by name; missed.
-nlohmann::json coverage_json(const Coverage& coverage);
+nlohmann::json coverage_json(const search::Coverage& coverage);
 
 }  // namespace isomer

@@ -42,7 +42,7 @@ Result<std::shared_ptr<const runtime::Model>> open_model(const std::string& file
   TRY(LoadedModel model, load_model(file, settings));
   if (bind) TRY_VOID(bind(model.graph));
   TRY_VOID(bind_free_dims(model.graph, file, settings));
-  TRY(Compilation compiled, code_of_model(model, file, settings, choices));
+  TRY(search::Compilation compiled, code_of_model(model, file, settings, choices));
   return runtime::Model::load(std::move(compiled.artifact));
 }
 

@@ -49,7 +49,7 @@ class Run {
     if (!choices_.has_check) {
       setting.least_afterwards = 0;
     } else {
-      setting.check = [&](const OptimizedModel& made) { return difference(made, outcome); };
+      setting.check = [&](const search::OptimizedModel& made) { return difference(made, outcome); };
       setting.differ = [&](const Graph& one, const Graph& other) -> Result<bool> {
         TRY(const CheckReport report, check_same(one, other, check_options({})));
         return report.equivalence.difference.has_value();
@@ -81,7 +81,7 @@ class Run {
   }
 
   /// The check may take as long as the rest did where the command's time allows it, and a second in any case.
-  CheckOptions check_options(const OptimizedModel& made) const {
+  CheckOptions check_options(const search::OptimizedModel& made) const {
     const double passed = seconds_since(begin_);
     const double left = made.seconds > 0 ? std::min(passed, made.seconds - passed) : passed;
     return {.seed = settings_.seed,
@@ -115,7 +115,7 @@ class Run {
   }
 
   /// To a file that is read again.
-  Result<void> write(const OptimizedModel& made, OptimizedFile& outcome) const {
+  Result<void> write(const search::OptimizedModel& made, OptimizedFile& outcome) const {
     settings_.messages.tell("writing");
     const auto start = Clock::now();
     TRY_VOID(export_model(made.derived.graph, written_));
@@ -128,7 +128,7 @@ class Run {
   }
 
   /// What is checked is what was written, read again.
-  Result<std::optional<std::string>> difference(const OptimizedModel& made, OptimizedFile& outcome) const {
+  Result<std::optional<std::string>> difference(const search::OptimizedModel& made, OptimizedFile& outcome) const {
     TRY_VOID(write(made, outcome));
     settings_.messages.tell("checking the result against the model");
     const auto start = Clock::now();

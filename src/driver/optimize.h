@@ -11,7 +11,7 @@
 namespace isomer {
 
 struct OptimizeChoices {
-  int level = kSearchLevel;
+  int level = search::kSearchLevel;
   FloatMode fp = FloatMode::kReassociate;
   bool has_check = true;  ///< old and new run side by side
   int runs = 2;           ///< input sets of the check
@@ -21,12 +21,12 @@ struct OptimizeChoices {
 
 struct OptimizedFile {
   LoadedModel before, after;  ///< `after` as it was read again
-  OptimizedModel made;
+  search::OptimizedModel made;
   std::optional<CheckReport> check;
   std::map<std::string, double> seconds;  ///< by phase
   std::string proof;                      ///< as its file has it
 
-  bool is_interrupted() const { return made.found && made.found->stop == StopReason::kInterrupted; }
+  bool is_interrupted() const { return made.found && made.found->stop == search::StopReason::kInterrupted; }
 };
 
 /// Of the file `model`, written to `written`, whose folder is there. Where a pass made a change of which no proof is

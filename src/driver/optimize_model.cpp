@@ -27,7 +27,7 @@ Result<std::string> one_of(const char* option, const std::string& text, const st
 
 Result<OptimizeChoices> choices_of(const OptimizeOptions& options) {
   OptimizeChoices choices;
-  TRY(choices.level, parsed_level(options.level, kSearchLevel));
+  TRY(choices.level, parsed_level(options.level, search::kSearchLevel));
   TRY(choices.fp, parsed_mode(options.fp));
   choices.has_check = options.check;
   choices.runs = std::max(options.check_runs, 1);

@@ -20,7 +20,7 @@ constexpr double kMostOfCut = 1.25;
 constexpr size_t kMostCuts = 12;
 
 /// Nothing is known of a task that had no trials.
-Result<tune::TaskProgress> recorded_progress(const tune::Problem& problem, const CompileOptions& options,
+Result<tune::TaskProgress> recorded_progress(const tune::Problem& problem, const search::CompileOptions& options,
                                              const kernel::Records& records) {
   const std::string own = problem.own ? problem.own->name : std::string();
   const std::string tuned = tune::maker_of("tuned", problem.weights, own);
@@ -40,7 +40,7 @@ Result<tune::TaskProgress> recorded_progress(const tune::Problem& problem, const
 
 }  // namespace
 
-Result<void> ProgramTasks::first(const OptimizedModel& made) {
+Result<void> ProgramTasks::first(const search::OptimizedModel& made) {
   without_ = made.derivation.without;
   TRY(const Graph graph, maker_.prepared(made.derived.graph, without_));
   TRY(options_, maker_.options_for(graph, answers_));
@@ -49,13 +49,13 @@ Result<void> ProgramTasks::first(const OptimizedModel& made) {
 
 Result<bool> ProgramTasks::other(size_t region, const Graph& graph) {
   TRY(const Graph ready, maker_.prepared(graph, without_));
-  TRY(const CompileOptions options, maker_.options_for(ready, answers_));
+  TRY(const search::CompileOptions options, maker_.options_for(ready, answers_));
   TRY_VOID(add_alternative(all_, region, ready, options));
   return true;
 }
 
-std::vector<ProgramJudge::Choice> ProgramTasks::fastest(const tune::ModelTasks& model,
-                                                        const std::vector<tune::TaskProgress>& tasks) const {
+std::vector<search::ProgramJudge::Choice> ProgramTasks::fastest(const tune::ModelTasks& model,
+                                                                const std::vector<tune::TaskProgress>& tasks) const {
   const std::vector<size_t> programs = tune::fastest_programs(model, tasks);
   const double least = kLeastGain * tune::time_of(model, tasks);
   std::vector<Choice> result(programs.size());
@@ -65,19 +65,19 @@ std::vector<ProgramJudge::Choice> ProgramTasks::fastest(const tune::ModelTasks& 
   return result;
 }
 
-Result<std::unique_ptr<Runner>> ProgramTasks::runner(const Graph& graph, std::span<const Tensor> inputs) {
-  TRY(Compilation code, compiled(graph, without_));
+Result<std::unique_ptr<search::Runner>> ProgramTasks::runner(const Graph& graph, std::span<const Tensor> inputs) {
+  TRY(search::Compilation code, compiled(graph, without_));
   return runner_of(std::move(code), inputs, options_.threads, options_.memory);
 }
 
-Result<Compilation> ProgramTasks::compiled(const Graph& graph, const std::vector<std::string>& without) const {
+Result<search::Compilation> ProgramTasks::compiled(const Graph& graph, const std::vector<std::string>& without) const {
   TRY(const Graph ready, maker_.prepared(graph, without));
-  TRY(const CompileOptions options, maker_.options_for(ready, answers_));
+  TRY(const search::CompileOptions options, maker_.options_for(ready, answers_));
   TRY(kernel::Records records, maker_.open_records());
   return maker_.compiled(ready, options, records);
 }
 
-Result<std::vector<ProgramJudge::Choice>> ProgramRecords::choices() {
+Result<std::vector<search::ProgramJudge::Choice>> ProgramRecords::choices() {
   TRY(const kernel::Records records, maker_.open_records());
   std::vector<tune::TaskProgress> tasks;
   for (const tune::Problem& problem : problems_.problems) {
@@ -87,7 +87,7 @@ Result<std::vector<ProgramJudge::Choice>> ProgramRecords::choices() {
   return fastest(problems_.models[0], tasks);
 }
 
-Result<void> ProgramTuner::first(const OptimizedModel& made) {
+Result<void> ProgramTuner::first(const search::OptimizedModel& made) {
   TRY(first_, maker_.prepared(made.derived.graph, made.derivation.without));
   if (maker_.measures() && made.why_not_raced.empty()) {
     TRY(kernel::Records records, maker_.open_records());
@@ -106,28 +106,28 @@ Result<bool> ProgramTuner::other(size_t region, const Graph& graph) {
 }
 
 std::vector<ProgramTuner::OtherCut> ProgramTuner::other_cuts() const {
-  std::vector<const TaskAlternative*> near;
+  std::vector<const search::TaskAlternative*> near;
   for (size_t k = 0; chosen_ && k < chosen_->alternatives.size(); ++k)
-    if (const TaskAlternative& each = chosen_->alternatives[k];
+    if (const search::TaskAlternative& each = chosen_->alternatives[k];
         each.why_not.empty() && !each.is_taken && each.after < kMostOfCut * each.before)
       near.push_back(&each);
-  stable_sort(near, [](const TaskAlternative* a, const TaskAlternative* b) {
+  stable_sort(near, [](const search::TaskAlternative* a, const search::TaskAlternative* b) {
     return a->after - a->before < b->after - b->before;
   });
   if (near.size() > kMostCuts) near.resize(kMostCuts);
   std::vector<OtherCut> result;
-  for (const TaskAlternative* each : near) result.push_back({each->what, each->answers});
+  for (const search::TaskAlternative* each : near) result.push_back({each->what, each->answers});
   return result;
 }
 
-Result<std::vector<ProgramJudge::Choice>> ProgramTuner::choices() {
+Result<std::vector<search::ProgramJudge::Choice>> ProgramTuner::choices() {
   TRY(kernel::Records records, maker_.open_records());
   const size_t regions = problems_.models[0].parts.size();
   std::vector<OtherCut> cuts;
   for (OtherCut& cut : other_cuts()) {
     std::vector<std::string> answers = answers_;
     answers.insert(answers.end(), cut.answers.begin(), cut.answers.end());
-    TRY(const CompileOptions options, maker_.options_for(first_, answers));
+    TRY(const search::CompileOptions options, maker_.options_for(first_, answers));
     cut.part = regions + cuts.size();
     TRY_VOID(add_alternative(problems_, cut.part, first_, options));
     cuts.push_back(std::move(cut));
@@ -149,10 +149,10 @@ Result<void> ProgramTuner::take_cuts(std::vector<OtherCut> cuts, const kernel::R
   for (; !cuts.empty(); cuts.resize(cuts.size() / 2)) {
     std::vector<std::string> answers = answers_;
     for (const OtherCut& cut : cuts) answers.insert(answers.end(), cut.answers.begin(), cut.answers.end());
-    TRY(const CompileOptions options, maker_.options_for(first_, answers));
+    TRY(const search::CompileOptions options, maker_.options_for(first_, answers));
     const auto is_faster = [&]() -> Result<bool> {
-      TRY(const Raced raced, race_code(first_, maker_.with_tuned(first_, options_, records),
-                                       maker_.with_tuned(first_, options, records), {}));
+      TRY(const search::Raced raced, race_code(first_, maker_.with_tuned(first_, options_, records),
+                                               maker_.with_tuned(first_, options, records), {}));
       return raced.ratio > 1 && raced.is_told_apart();
     };
     bool is_won = true;
@@ -168,7 +168,7 @@ Result<void> ProgramTuner::take_cuts(std::vector<OtherCut> cuts, const kernel::R
   return {};
 }
 
-Result<CompiledCode> ProgramTuner::code_of(const OptimizedModel& made) const {
+Result<CompiledCode> ProgramTuner::code_of(const search::OptimizedModel& made) const {
   CompiledCode result;
   TRY(result.code, compiled(made.derived.graph, made.derivation.without));
   result.chosen = chosen_;

@@ -26,7 +26,7 @@ Result<std::vector<Rule>> all_rules(const std::vector<std::string>& files,
 }
 
 /// Mutants of the model's own convolutions.
-Result<void> add_mutants(const Graph& model, const Settings& settings, const SearchModelOptions& search,
+Result<void> add_mutants(const Graph& model, const Settings& settings, const search::SearchModelOptions& search,
                          std::vector<Rule>& rules) {
   constexpr int kOperators = 8;
   constexpr double kMostSeconds = 30, kShare = 0.2;
@@ -45,34 +45,37 @@ Result<void> add_mutants(const Graph& model, const Settings& settings, const Sea
 
 }  // namespace
 
-Result<std::unique_ptr<Backend>> SearchChoices::open_backend(const Graph& model, const std::string& file,
-                                                             const Settings& settings, kernel::Records& records) const {
+Result<std::unique_ptr<search::Backend>> SearchChoices::open_backend(const Graph& model, const std::string& file,
+                                                                     const Settings& settings,
+                                                                     kernel::Records& records) const {
   if (backend == "isomer") {
-    CompileOptions compile;
+    search::CompileOptions compile;
     compile.target = kernel::host_target();
     compile.threads = settings.threads;
     compile.seed = settings.seed;
     compile.memory = settings.memory;
-    return std::unique_ptr<Backend>(
-        std::make_unique<CompilingBackend>(compile, weights_in_model(count_bytes(model)), records));
+    return std::unique_ptr<search::Backend>(
+        std::make_unique<search::CompilingBackend>(compile, weights_in_model(count_bytes(model)), records));
   }
   const std::string library = backends::find(backends::onnxruntime_library(), onnxruntime);
-  std::unique_ptr<Backend> runtime;
+  std::unique_ptr<search::Backend> runtime;
   if (!library.empty())
     runtime = std::make_unique<backends::OnnxRuntimeBackend>(library, file, settings.threads, records);
-  if (backend == "any") return std::unique_ptr<Backend>(std::make_unique<AnyBackend>(std::move(runtime)));
+  if (backend == "any")
+    return std::unique_ptr<search::Backend>(std::make_unique<search::AnyBackend>(std::move(runtime)));
   if (!runtime)
     return unsupported("--for", "ONNX Runtime expected, none found; name its shared library with --onnxruntime");
   return runtime;
 }
 
-Result<OptimizedModel> SearchChoices::optimize(const LoadedModel& model, const std::string& file, Derivation derivation,
-                                               const Settings& settings, const SearchSetting& setting) const {
-  SearchModelOptions search;
+Result<search::OptimizedModel> SearchChoices::optimize(const LoadedModel& model, const std::string& file,
+                                                       Derivation derivation, const Settings& settings,
+                                                       const SearchSetting& setting) const {
+  search::SearchModelOptions search;
   search.seconds = seconds;
-  search.search.strategy = strategy == "beam"         ? Strategy::kBeam
-                           : strategy == "best-first" ? Strategy::kBestFirst
-                                                      : Strategy::kEGraph;
+  search.search.strategy = strategy == "beam"         ? search::Strategy::kBeam
+                           : strategy == "best-first" ? search::Strategy::kBestFirst
+                                                      : search::Strategy::kEGraph;
   search.search.limits.width = width;
   search.search.limits.alpha = alpha;
   search.search.limits.steps = steps;
@@ -97,8 +100,8 @@ Result<OptimizedModel> SearchChoices::optimize(const LoadedModel& model, const s
   Theory theory;
   std::vector<Rule> all;
   auto known = kernel::Records::in_memory();
-  std::unique_ptr<Backend> opened = std::make_unique<AnyBackend>(nullptr);
-  if (derivation.level >= kSearchLevel) {
+  std::unique_ptr<search::Backend> opened = std::make_unique<search::AnyBackend>(nullptr);
+  if (derivation.level >= search::kSearchLevel) {
     TRY(all, all_rules(rules, theory.axioms()));
     if (mutate) TRY_VOID(add_mutants(model.graph, settings, search, all));
     // Work that is counted needs no records.

@@ -13,9 +13,9 @@ struct SearchSetting {
   Clock::time_point begin = Clock::now();  ///< of the whole work
   double least_afterwards = 1;             ///< SearchModelOptions::least_afterwards
   double kept = 0;                         ///< the same, ::kept
-  CheckModel check = nullptr;
+  search::CheckModel check = nullptr;
   substitutions::Differ differ = nullptr;
-  ProgramJudge* judge = nullptr;
+  search::ProgramJudge* judge = nullptr;
   int alternatives = 0;  ///< of a region, for the judge
 };
 
@@ -27,20 +27,20 @@ struct SearchChoices {
   bool mutate = false;             ///< what the rules don't reach of the model's own convolutions
   std::string backend = "isomer";  ///< what the model is for; or any, onnxruntime
   std::string onnxruntime;         ///< its shared library
-  int width = SearchLimits().width;
-  double alpha = SearchLimits().alpha;
-  int steps = SearchLimits().steps;
-  double min_speedup = SearchModelOptions().least_speedup;
+  int width = search::SearchLimits().width;
+  double alpha = search::SearchLimits().alpha;
+  int steps = search::SearchLimits().steps;
+  double min_speedup = search::SearchModelOptions().least_speedup;
 
   /// Of level, fp and what was bound: optimized, searched from kSearchLevel on. Rules come from files or with the
   /// program. Errors carry the model's name.
-  Result<OptimizedModel> optimize(const LoadedModel& model, const std::string& file,
-                                  substitutions::Derivation derivation, const Settings& settings,
-                                  const SearchSetting& setting) const;
+  Result<search::OptimizedModel> optimize(const LoadedModel& model, const std::string& file,
+                                          substitutions::Derivation derivation, const Settings& settings,
+                                          const SearchSetting& setting) const;
 
  private:
-  Result<std::unique_ptr<Backend>> open_backend(const Graph& model, const std::string& file, const Settings& settings,
-                                                kernel::Records& records) const;
+  Result<std::unique_ptr<search::Backend>> open_backend(const Graph& model, const std::string& file,
+                                                        const Settings& settings, kernel::Records& records) const;
 };
 
 }  // namespace isomer

@@ -8,14 +8,14 @@ using nlohmann::json;
 
 namespace {
 
-json race_json(const Raced& raced) {
+json race_json(const search::Raced& raced) {
   return {{"before_us", raced.first}, {"after_us", raced.second}, {"ratio", raced.ratio},
           {"low", raced.low},         {"high", raced.high},       {"rounds", raced.rounds}};
 }
 
-json judged_json(const Judged& judged) {
+json judged_json(const search::Judged& judged) {
   json regions = json::array();
-  for (const Judged::Region& region : judged.regions)
+  for (const search::Judged::Region& region : judged.regions)
     regions.push_back({{"programs", region.programs},
                        {"wanted", region.wanted.program},
                        {"saved_us", region.wanted.saved},
@@ -28,20 +28,20 @@ json judged_json(const Judged& judged) {
 
 }  // namespace
 
-json search_json(const OptimizedModel& made) {
+json search_json(const search::OptimizedModel& made) {
   json result = {{"outcome", name(made.outcome)}, {"left_out", made.left_out}};
   if (!made.why_not_searched.empty()) result["why"] = made.why_not_searched;
   if (made.found) {
-    const SearchStatistics& statistics = made.found->statistics;
+    const search::SearchStatistics& statistics = made.found->statistics;
     json gains = json::array();
-    for (const Gain& gain : made.found->gains)
+    for (const search::Gain& gain : made.found->gains)
       gains.push_back({{"saved_us", gain.saved}, {"steps", gain.steps.size()}});
     json singles = json::array();
-    for (const SingleStep& single : made.found->singles)
+    for (const search::SingleStep& single : made.found->singles)
       singles.push_back(
           {{"rule", single.rule}, {"where", single.where}, {"places", single.places}, {"saved_us", single.saved}});
     json regions = json::array();
-    for (const SearchedRegion& region : made.found->searched)
+    for (const search::SearchedRegion& region : made.found->searched)
       regions.push_back({{"where", region.where},
                          {"applications", region.applications},
                          {"places", region.places},
@@ -74,9 +74,9 @@ json search_json(const OptimizedModel& made) {
   return result;
 }
 
-json tasks_json(const ChosenTasks& chosen) {
+json tasks_json(const search::ChosenTasks& chosen) {
   json alternatives = json::array();
-  for (const TaskAlternative& each : chosen.alternatives) {
+  for (const search::TaskAlternative& each : chosen.alternatives) {
     json told = {{"what", each.what}, {"places", each.places}, {"choose", each.answers}};
     if (each.why_not.empty())
       told.update({{"before_us", each.before}, {"after_us", each.after}, {"taken", each.is_taken}});

@@ -11,14 +11,14 @@
 #include "graph/bind.h"
 #include "graph/interpret.h"
 #include "graph/text.h"
-#include "search/baseline.h"
+#include "search/cost/baseline.h"
 #include "search/region_programs.h"
 #include "search/rounding_loss.h"
 #include "util/check.h"
 #include "util/stable_sort.h"
 #include "util/stop.h"
 
-namespace isomer {
+namespace isomer::search {
 namespace {
 
 using namespace substitutions;
@@ -241,7 +241,7 @@ class Optimizer {
       return {};
     }
     if (!substitutions_) substitutions_.emplace(rules_, theory_);
-    ImproveOptions search = options_.search;
+    SearchProgramOptions search = options_.search;
     search.fp = base_.fp;
     // What is refused as a whole is tried once more with the half of it: nothing would be a pity.
     search.limits.seconds = std::max(0.0, seconds_left() - seconds_of_choices());
@@ -255,7 +255,7 @@ class Optimizer {
       tell(fmt::format("searching region {} of {}, {:.2f} times as fast so far", at.region, at.regions,
                        run_microseconds_ / left));
     };
-    TRY(found_, improve(base_of_steps_->program.program, *substitutions_, backend_, search));
+    TRY(found_, search_program(base_of_steps_->program.program, *substitutions_, backend_, search));
     if (found_->stop != StopReason::kInterrupted) return {};
     if (found_->gains.empty()) return check_stop();
     // What was found until then is not thrown away.
@@ -616,7 +616,7 @@ class Optimizer {
 
   std::optional<Base> base_of_steps_;
   std::optional<Substitutions> substitutions_;
-  std::optional<Improved> found_;
+  std::optional<SearchedProgram> found_;
   std::vector<size_t> gains_taken_;     ///< of the model that won its races
   std::vector<size_t> gains_of_steps_;  ///< of the steps that were made last, those of Base::program aside
   std::set<size_t> gains_left_out_;
@@ -642,4 +642,4 @@ Result<OptimizedModel> optimize_model(const Graph& model, Derivation derivation,
   return Optimizer(model, std::move(derivation), rules, theory, backend, options).run();
 }
 
-}  // namespace isomer
+}  // namespace isomer::search

@@ -4,14 +4,14 @@
 
 #include <map>
 
-#include "search/backend.h"
-#include "search/improve.h"
+#include "search/cost/backend.h"
+#include "search/strategies/search_program.h"
 #include "substitutions/derivation/blame.h"
 #include "substitutions/derivation/derivation.h"
 #include "util/clock.h"
 #include "util/memory_limit.h"
 
-namespace isomer {
+namespace isomer::search {
 
 /// The level from which on models are searched.
 inline constexpr int kSearchLevel = 3;
@@ -53,7 +53,7 @@ struct Judged {
 };
 
 struct SearchModelOptions {
-  ImproveOptions search;         ///< its `fp` is the derivation's, its time and what it tells are decided here
+  SearchProgramOptions search;   ///< its `fp` is the derivation's, its time and what it tells are decided here
   RaceOptions race;              ///< its time is at most so much
   double least_speedup = 1.005;  ///< of a race: less is not told from noise
   int most_nodes = 20'000;       ///< of a model that is searched: steps on larger ones take too long to do and to check
@@ -86,7 +86,7 @@ struct OptimizedModel {
   std::vector<double> gains;  ///< microseconds, by step of the derivation, as predicted
   SearchOutcome outcome = SearchOutcome::kPasses;
   std::string why_not_searched;               ///< where it was not
-  std::optional<Improved> found;              ///< of the search, whether it was taken or not
+  std::optional<SearchedProgram> found;       ///< of the search, whether it was taken or not
   std::optional<Raced> raced;                 ///< the model as it was given against what was made, in the end
   std::string raced_in;                       ///< the backend's name
   std::map<std::string, int64_t> raced_with;  ///< sizes that the model leaves open
@@ -108,4 +108,4 @@ Result<OptimizedModel> optimize_model(const Graph& model, substitutions::Derivat
                                       std::span<const substitutions::Rule> rules, substitutions::Theory& theory,
                                       Backend& backend, const SearchModelOptions& options);
 
-}  // namespace isomer
+}  // namespace isomer::search

@@ -4,12 +4,12 @@
 
 #include "graph/interpret.h"
 #include "runtime/session.h"
-#include "search/run_artifact.h"
+#include "search/code/run_artifact.h"
 #include "substitutions/library/draw_instances.h"
 #include "verify/check/equivalence.h"
 #include "verify/proof/term_graph.h"
 
-namespace isomer {
+namespace isomer::search {
 namespace {
 
 using Arrays = std::vector<te::Array>;
@@ -152,4 +152,4 @@ FloatRefutation refute_in_floats(const substitutions::Rule& rule, int trials, ui
   return result;
 }
 
-}  // namespace isomer
+}  // namespace isomer::search

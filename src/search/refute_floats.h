@@ -4,10 +4,10 @@
 // that on this machine too. Test: tests/search/refute_floats_test.cpp
 #pragma once
 
-#include "search/compile.h"
+#include "search/code/compile.h"
 #include "substitutions/proof/rule.h"
 
-namespace isomer {
+namespace isomer::search {
 
 struct FloatRefutation {
   int trials = 0;           ///< inputs on which all outputs of both sides were compared
@@ -22,4 +22,4 @@ FloatRefutation refute_in_floats(const substitutions::Rule& rule, int trials, ui
                                  const CompileOptions& options, std::span<const verify::StatedAxiom> axioms,
                                  verify::Signatures& signatures);
 
-}  // namespace isomer
+}  // namespace isomer::search

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <map>
 
-namespace isomer {
+namespace isomer::search {
 namespace {
 
 /// In the order in which a judge is asked about them. `gain` is of the region, or was left out.
@@ -22,7 +22,7 @@ RegionPrograms programs_of(std::optional<size_t> gain, bool is_taken, const std:
 
 }  // namespace
 
-std::vector<RegionPrograms> programs_of_regions(const Improved& found, const std::vector<size_t>& taken,
+std::vector<RegionPrograms> programs_of_regions(const SearchedProgram& found, const std::vector<size_t>& taken,
                                                 const std::set<size_t>& left_out, size_t most) {
   struct Region {
     std::optional<size_t> gain;
@@ -50,13 +50,14 @@ std::vector<RegionPrograms> programs_of_regions(const Improved& found, const std
   return result;
 }
 
-std::string rules_text(const RegionProgram& program, const Improved& found, const substitutions::Substitutions& rules) {
+std::string rules_text(const RegionProgram& program, const SearchedProgram& found,
+                       const substitutions::Substitutions& rules) {
   std::map<std::string, int> times;
-  const auto count = [&](const ImprovedStep& step) { ++times[rules[step.match.substitution].rule->name]; };
+  const auto count = [&](const SearchedStep& step) { ++times[rules[step.match.substitution].rule->name]; };
   if (program.gain)
     for (const size_t step : found.gains[*program.gain].steps) count(found.steps[step]);
   if (program.alternative)
-    for (const ImprovedStep& step : found.alternatives[*program.alternative].steps) count(step);
+    for (const SearchedStep& step : found.alternatives[*program.alternative].steps) count(step);
   std::string text;
   for (const auto& [rule, count_of_rule] : times)
     text += fmt::format("{}{}{}", text.empty() ? "" : ", ", rule,
@@ -78,4 +79,4 @@ ChosenPrograms chosen_programs(const std::vector<RegionPrograms>& regions, const
   return result;
 }
 
-}  // namespace isomer
+}  // namespace isomer::search

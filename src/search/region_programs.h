@@ -7,12 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "search/improve.h"
+#include "search/strategies/search_program.h"
 
-namespace isomer {
+namespace isomer::search {
 
 /// A region with what was gained there, or with an alternative, or, where it is neither, as it was; by their numbers in
-/// Improved.
+/// SearchedProgram.
 struct RegionProgram {
   std::optional<size_t> gain, alternative;
 };
@@ -20,13 +20,14 @@ struct RegionProgram {
 using RegionPrograms = std::vector<RegionProgram>;
 
 /// By region, at most so many of each; regions of one program are not there. `taken`: gains that the model has.
-std::vector<RegionPrograms> programs_of_regions(const Improved& found, const std::vector<size_t>& taken,
+std::vector<RegionPrograms> programs_of_regions(const SearchedProgram& found, const std::vector<size_t>& taken,
                                                 const std::set<size_t>& left_out, size_t most);
 
 /// "winograd-4 x 2, merge": the rules of its steps; "as it was".
-std::string rules_text(const RegionProgram& program, const Improved& found, const substitutions::Substitutions& rules);
+std::string rules_text(const RegionProgram& program, const SearchedProgram& found,
+                       const substitutions::Substitutions& rules);
 
-/// By their numbers in Improved, for steps_of.
+/// By their numbers in SearchedProgram, for steps_of.
 struct ChosenPrograms {
   std::vector<size_t> gains, alternatives;
 };
@@ -34,4 +35,4 @@ struct ChosenPrograms {
 ChosenPrograms chosen_programs(const std::vector<RegionPrograms>& regions, const std::vector<size_t>& numbers,
                                const std::vector<size_t>& taken);
 
-}  // namespace isomer
+}  // namespace isomer::search

@@ -2,7 +2,7 @@
 
 #include "graph/interpret.h"
 
-namespace isomer {
+namespace isomer::search {
 namespace {
 
 /// Sets of inputs that are tried: where a seeded divisor is zero, or a trip count is not what shapes ask for, the model
@@ -59,4 +59,4 @@ Result<Equivalence> RoundingLoss::compared(Arrays found, double units) {
   return result;
 }
 
-}  // namespace isomer
+}  // namespace isomer::search

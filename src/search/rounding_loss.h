@@ -10,7 +10,7 @@
 #include "graph/graph.h"
 #include "verify/check/equivalence.h"
 
-namespace isomer {
+namespace isomer::search {
 
 class RoundingLoss {
  public:
@@ -40,4 +40,4 @@ class RoundingLoss {
   std::map<std::tuple<bool, uint64_t, double, bool>, Arrays> runs_;  ///< by rounding and movement
 };
 
-}  // namespace isomer
+}  // namespace isomer::search

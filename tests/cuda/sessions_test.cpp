@@ -9,8 +9,8 @@
 #include "cuda/fake_gpu.h"
 #include "runtime/artifact_file.h"
 #include "runtime/cuda/gpu.h"
-#include "search/merge.h"
-#include "search/run_artifact.h"
+#include "search/code/merge_variants.h"
+#include "search/code/run_artifact.h"
 #include "support/files.h"
 #include "support/process.h"
 #include "util/random.h"
@@ -68,7 +68,7 @@ std::unique_ptr<Session> session_of(std::string_view text) {
 
 void expect_same(std::string_view text, const std::vector<Arrays>& inputs) {
   const auto session = session_of(text);
-  const auto run = [&](std::span<const Array> given) { return run_artifact(*session, given); };
+  const auto run = [&](std::span<const Array> given) { return search::run_artifact(*session, given); };
   const auto result = compare_with(parsed(text), run, inputs, static_cast<int>(inputs.size()));
   ASSERT_TRUE(result.ok()) << result.error().message();
   EXPECT_TRUE(result->passed()) << result->difference->text();
@@ -183,7 +183,7 @@ TEST(GpuSession, MeasuresItsRunsOnTheDevice) {
   ASSERT_TRUE(plain.ok() && timed.ok());
   for (int turn = 0; turn < 3; ++turn) {
     const Arrays inputs = {floats({8, 24}, 5)};
-    const auto expected = run_artifact(**plain, inputs), found = run_artifact(**timed, inputs);
+    const auto expected = search::run_artifact(**plain, inputs), found = search::run_artifact(**timed, inputs);
     ASSERT_TRUE(expected.ok() && found.ok());
     for (size_t k = 0; k < expected->size(); ++k)
       EXPECT_TRUE(te::to_tensor((*expected)[k]).same_contents(te::to_tensor((*found)[k])));
@@ -250,9 +250,9 @@ graph g(a: int64[4], b: int64[4], i: int64[2]) -> (q: int64[4], p: int64[2]) {
 }
 )");
   const auto run = [&](std::vector<int64_t> b, std::vector<int64_t> i) {
-    return run_artifact(*session,
-                        Arrays{Array::integers(DataType::kInt64, {4}, std::vector<int64_t>{8, 6, 4, 2}),
-                               Array::integers(DataType::kInt64, {4}, b), Array::integers(DataType::kInt64, {2}, i)});
+    return search::run_artifact(
+        *session, Arrays{Array::integers(DataType::kInt64, {4}, std::vector<int64_t>{8, 6, 4, 2}),
+                         Array::integers(DataType::kInt64, {4}, b), Array::integers(DataType::kInt64, {2}, i)});
   };
   EXPECT_TRUE(run({1, 2, 3, 4}, {0, 3}).ok());
   const auto divided = run({1, 2, 0, 4}, {0, 3});
@@ -273,7 +273,7 @@ TEST(GpuSession, OneArtifactServesBoth) {
   auto cpu = compiled(graph);
   ASSERT_TRUE(cpu.ok());
   runtime::Artifact artifact = gpu->artifact;
-  merge(artifact, cpu->artifact);
+  search::merge(artifact, cpu->artifact);
   const ScratchFolder folder;
   const auto path = folder.path() / "both.iso";
   const auto written = runtime::write_artifact(artifact, path);
@@ -288,7 +288,7 @@ TEST(GpuSession, OneArtifactServesBoth) {
     ASSERT_TRUE(session.ok()) << session.error().message();
     EXPECT_EQ((*session)->variant().target.device,
               std::string_view(device) == "cpu" ? DeviceKind::kCpu : DeviceKind::kCuda);
-    const auto run = [&](std::span<const Array> given) { return run_artifact(**session, given); };
+    const auto run = [&](std::span<const Array> given) { return search::run_artifact(**session, given); };
     const auto result = compare_with(graph, run, std::vector<Arrays>{{floats({8, 24}, 3)}}, 1);
     ASSERT_TRUE(result.ok()) << result.error().message();
     EXPECT_TRUE(result->passed()) << result->difference->text();

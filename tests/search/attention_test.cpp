@@ -5,8 +5,8 @@
 #include <functional>
 
 #include "properties/same_function.h"
+#include "search/code/run_artifact.h"
 #include "search/compiled.h"
-#include "search/run_artifact.h"
 #include "verify/check/inputs.h"
 
 namespace isomer::test {
@@ -63,20 +63,21 @@ Case case_of(const Graph& graph) {
 TEST(Attention, MeansTheSameWhateverIsLeftOut) {
   const Graph graph = attention({2, 37, 131, 64});
   const Case expected = case_of(graph);
-  const std::vector<std::function<void(CompileOptions&)>> parts = {
-      [](CompileOptions& o) { o.fuse.enabled = false; }, [](CompileOptions& o) { o.fuse.attention = false; },
-      [](CompileOptions& o) { o.assign_layouts = false; }, [](CompileOptions& o) { o.packing = false; },
-      [](CompileOptions& o) { o.micro_tiles = false; }};
+  const std::vector<std::function<void(search::CompileOptions&)>> parts = {
+      [](search::CompileOptions& o) { o.fuse.enabled = false; },
+      [](search::CompileOptions& o) { o.fuse.attention = false; },
+      [](search::CompileOptions& o) { o.assign_layouts = false; }, [](search::CompileOptions& o) { o.packing = false; },
+      [](search::CompileOptions& o) { o.micro_tiles = false; }};
   for (size_t k = 0; k < parts.size(); ++k) {
     SCOPED_TRACE(k);
-    CompileOptions options;
+    search::CompileOptions options;
     options.target = kernel::host_target();
     parts[k](options);
     const auto result = compile(graph, options);
     ASSERT_TRUE(result.ok()) << result.error().message();
     EXPECT_EQ(result->artifact.variants[0].steps.size() > 1, k < 2);
     for (const isomer::test::Run& one : expected.runs) {
-      const auto found = run_artifact(*opened(result->artifact), one.inputs);
+      const auto found = search::run_artifact(*opened(result->artifact), one.inputs);
       ASSERT_TRUE(found.ok()) << found.error().message();
       EXPECT_EQ(difference(graph, one, *found), "");
     }
@@ -93,7 +94,7 @@ TEST_P(AttentionOfSizes, IsOneTask) {
     EXPECT_EQ(result->artifact.variants[0].steps.size(), 1);  // the views of its result are the output: no copy
     const auto session = opened(result->artifact, threads);
     for (const isomer::test::Run& one : expected.runs) {
-      const auto found = run_artifact(*session, one.inputs);
+      const auto found = search::run_artifact(*session, one.inputs);
       ASSERT_TRUE(found.ok()) << found.error().message();
       EXPECT_EQ(difference(graph, one, *found), "");
     }

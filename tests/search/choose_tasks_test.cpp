@@ -1,5 +1,5 @@
 // Other ways to cut graphs into tasks: whatever a plan says, tasks compute the same; what is chosen was measured.
-#include "search/choose_tasks.h"
+#include "search/cost/choose_tasks.h"
 
 #include <fmt/ranges.h>
 #include <gmock/gmock.h>
@@ -7,8 +7,8 @@
 
 #include "graph/bind.h"
 #include "properties/same_function.h"
+#include "search/code/run_artifact.h"
 #include "search/compiled.h"
-#include "search/run_artifact.h"
 #include "support/long_run.h"
 #include "util/random.h"
 #include "util/stop.h"
@@ -18,7 +18,7 @@ namespace isomer::test {
 namespace {
 
 using testing::HasSubstr;
-using Kind = TaskChoice::Kind;
+using Kind = search::TaskChoice::Kind;
 
 /// Expand, depthwise, project, with a residual.
 constexpr const char* kInverted = R"(opset 17
@@ -43,20 +43,20 @@ ValueId value_named(const Graph& graph, std::string_view name) {
   return {};
 }
 
-CompileOptions host_options(int threads) {
-  CompileOptions options;
+search::CompileOptions host_options(int threads) {
+  search::CompileOptions options;
   options.target = kernel::host_target();
   options.threads = threads;
   return options;
 }
 
-std::string tasks_by(const Graph& graph, const TaskPlan& plan) {
-  TaskDecider decider(plan);
-  TaskTable table;
-  const auto tasks = tasks_of(graph, host_options(1), Surroundings::kWhole, decider, table);
+std::string tasks_by(const Graph& graph, const search::TaskPlan& plan) {
+  search::TaskDecider decider(plan);
+  search::TaskTable table;
+  const auto tasks = tasks_of(graph, host_options(1), search::Surroundings::kWhole, decider, table);
   CHECK(tasks.ok()) << tasks.error().message();
   std::vector<std::string> names;
-  for (const Task& task : *tasks) names.push_back(task.name(graph));
+  for (const search::Task& task : *tasks) names.push_back(task.name(graph));
   return fmt::format("{}", fmt::join(names, " "));
 }
 
@@ -92,13 +92,13 @@ graph swish(x: float32[1,8,8,8]) -> (y: float32[1,8,6,6]) {
 }
 
 /// Every choice the other way with a chance, as long as new ones come up.
-TaskPlan random_plan(const Graph& graph, double chance, Random& random) {
-  TaskPlan plan;
-  TaskTable table;
-  std::set<TaskChoice> seen;
+search::TaskPlan random_plan(const Graph& graph, double chance, Random& random) {
+  search::TaskPlan plan;
+  search::TaskTable table;
+  std::set<search::TaskChoice> seen;
   for (int round = 0; round < 4; ++round) {
-    TaskDecider decider(plan);
-    const auto tasks = tasks_of(graph, host_options(1), Surroundings::kWhole, decider, table);
+    search::TaskDecider decider(plan);
+    const auto tasks = tasks_of(graph, host_options(1), search::Surroundings::kWhole, decider, table);
     if (!tasks.ok()) break;
     for (const auto& [choice, preferred] : decider.preferences())
       if (seen.insert(choice).second && random.chance(chance)) plan[choice] = !preferred;
@@ -106,15 +106,15 @@ TaskPlan random_plan(const Graph& graph, double chance, Random& random) {
   return plan;
 }
 
-void expect_same(const Graph& graph, const isomer::test::Run& run, const TaskPlan& plan, int threads) {
-  CompileOptions options = host_options(threads);
+void expect_same(const Graph& graph, const isomer::test::Run& run, const search::TaskPlan& plan, int threads) {
+  search::CompileOptions options = host_options(threads);
   options.plan = plan;
   const auto result = compile(graph, options);
   if (!result.ok()) {
     EXPECT_EQ(result.error().kind, ErrorKind::kUnsupported) << result.error().message();
     return;
   }
-  const auto found = run_artifact(*opened(result->artifact, threads), run.inputs);
+  const auto found = search::run_artifact(*opened(result->artifact, threads), run.inputs);
   ASSERT_TRUE(found.ok()) << found.error().message();
   EXPECT_EQ(difference(graph, run, *found), "") << tasks_by(graph, plan);
 }
@@ -184,15 +184,15 @@ TEST(TaskPlans, KeepWhatRandomBlocksCompute) {
 
 TEST(ChooseTasks, MeasuresTheOtherWaysAndSaysWhatTheyTook) {
   const Graph graph = parsed(kInverted);
-  const CompileOptions compile = host_options(1);
+  const search::CompileOptions compile = host_options(1);
   kernel::Records records = kernel::Records::in_memory();
-  TaskTimer timer(compile, records);
+  search::TaskTimer timer(compile, records);
   const auto chosen = choose_tasks(graph, compile, timer, {.seconds = 60, .race = {.seconds = 0.05}});
   ASSERT_TRUE(chosen.ok()) << chosen.error().message();
   EXPECT_EQ(chosen->open, 0);
   const auto find = [&](std::string_view what) {
     return std::find_if(chosen->alternatives.begin(), chosen->alternatives.end(),
-                        [&](const TaskAlternative& each) { return each.what == what; });
+                        [&](const search::TaskAlternative& each) { return each.what == what; });
   };
   for (const char* what : {"Conv+Relu together with Conv+Add", "Conv+Relu cut behind Conv", "Conv+Relu row-major"}) {
     const auto found = find(what);
@@ -201,16 +201,16 @@ TEST(ChooseTasks, MeasuresTheOtherWaysAndSaysWhatTheyTook) {
     EXPECT_GT(found->before, 0);
     EXPECT_GT(found->after, 0);
   }
-  for (const TaskAlternative& each : chosen->alternatives)
+  for (const search::TaskAlternative& each : chosen->alternatives)
     EXPECT_TRUE(!each.is_taken || each.after < each.before) << each.what;
   EXPECT_EQ(chosen->plan.empty(), !chosen->raced || !(chosen->raced->ratio > 1 && chosen->raced->is_told_apart()));
 }
 
 TEST(ChooseTasks, EndsInGoodOrderWhereItIsStopped) {
   const Graph graph = parsed(kInverted);
-  const CompileOptions compile = host_options(1);
+  const search::CompileOptions compile = host_options(1);
   kernel::Records records = kernel::Records::in_memory();
-  TaskTimer timer(compile, records);
+  search::TaskTimer timer(compile, records);
   const StopsInOrder stops;
   ASSERT_TRUE(request_stop());
   const auto chosen = choose_tasks(graph, compile, timer, {.seconds = 60, .race = {}});
@@ -221,9 +221,9 @@ TEST(ChooseTasks, EndsInGoodOrderWhereItIsStopped) {
 
 TEST(ChooseTasks, WithoutTimeSaysWhatWasLeft) {
   const Graph graph = parsed(kInverted);
-  const CompileOptions compile = host_options(1);
+  const search::CompileOptions compile = host_options(1);
   kernel::Records records = kernel::Records::in_memory();
-  TaskTimer timer(compile, records);
+  search::TaskTimer timer(compile, records);
   const auto chosen = choose_tasks(graph, compile, timer, {.seconds = 0, .race = {}});
   ASSERT_TRUE(chosen.ok()) << chosen.error().message();
   EXPECT_TRUE(chosen->alternatives.empty() && chosen->plan.empty());

@@ -6,8 +6,8 @@
 #include "graph/interpret.h"
 #include "graph/text.h"
 #include "properties/same_function.h"
+#include "search/code/run_artifact.h"
 #include "search/compiled.h"
-#include "search/run_artifact.h"
 #include "support/long_run.h"
 #include "util/random.h"
 
@@ -18,7 +18,7 @@ std::vector<std::string> task_names(std::string_view text, bool fused) {
   const auto result = compiled(parsed(text), 2, fused);
   CHECK(result.ok()) << result.error().message();
   std::vector<std::string> names;
-  for (const RegionTask& task : result->whole.tasks) names.push_back(task.name);
+  for (const search::GraphTask& task : result->whole.tasks) names.push_back(task.name);
   return names;
 }
 
@@ -69,7 +69,7 @@ graph window(x: float32[1,{0},56,56]) -> (y: float32[1,{0},{3},{3}]) {{
 )",
                                            channels, kernel, stride, (56 - 1) / stride + 1, kernel / 2));
     for (const char* cpu : {"x86-64", "haswell", "skylake-avx512", "icelake-server", "sapphirerapids", "znver4"}) {
-      CompileOptions options;
+      search::CompileOptions options;
       options.target = *kernel::parse_cpu_target(fmt::format("cpu={}", cpu));
       const auto made = compile(graph, options);
       EXPECT_TRUE(made.ok()) << cpu << ", " << channels << " channels: " << made.error().message();
@@ -91,7 +91,7 @@ graph spread(x: float32[3,3]) -> (y: float32[4,1,3,3]) {
   const auto result = compiled(graph, 1);
   ASSERT_TRUE(result.ok()) << result.error().message();
   const std::vector<te::Array> inputs = {te::Array::reals(DataType::kFloat32, {3, 3}, std::vector<double>(9, 2.0 / 9))};
-  const auto found = run_artifact(*opened(result->artifact, 1), inputs);
+  const auto found = search::run_artifact(*opened(result->artifact, 1), inputs);
   ASSERT_TRUE(found.ok()) << found.error().message();
   EXPECT_NEAR((*found)[0].real(4), 2, 1e-6);
   EXPECT_NEAR((*found)[0].real(0), 8.0 / 9, 1e-6);
@@ -122,7 +122,7 @@ graph narrow(x: float32[3,64], u: uint4[3,64], f: float8e4m3fn[3,64]) -> (y: flo
   const std::vector<te::Array> inputs = {te::Array::reals(DataType::kFloat32, dims, reals),
                                          te::Array::integers(DataType::kUInt4, dims, nibbles),
                                          te::Array::integers(DataType::kFloat8E4M3FN, dims, codes)};
-  const auto expected = interpret(graph, inputs, {}), found = run_artifact(*opened(result->artifact), inputs);
+  const auto expected = interpret(graph, inputs, {}), found = search::run_artifact(*opened(result->artifact), inputs);
   ASSERT_TRUE(expected.ok() && found.ok());
   for (int64_t i = 0; i < (*expected)[0].count(); ++i) EXPECT_NEAR((*found)[0].real(i), (*expected)[0].real(i), 1e-5);
   for (const size_t k : {1, 2})
@@ -153,16 +153,16 @@ TEST(Compile, RandomGraphsRunAsInTheInterpreter) {
         EXPECT_EQ(result.error().kind, ErrorKind::kUnsupported) << result.error().message();
         continue;
       }
-      const auto found = run_artifact(*opened(result->artifact), one.inputs);
+      const auto found = search::run_artifact(*opened(result->artifact), one.inputs);
       ASSERT_TRUE(found.ok()) << found.error().message();
       EXPECT_EQ(difference(*graph, one, *found), "");
-      EXPECT_EQ(
-          difference_in_nans(*graph, one, seed,
-                             [&](const Inputs& inputs) { return run_artifact(*opened(result->artifact), inputs); }),
-          "");
+      EXPECT_EQ(difference_in_nans(
+                    *graph, one, seed,
+                    [&](const Inputs& inputs) { return search::run_artifact(*opened(result->artifact), inputs); }),
+                "");
       // Threads share out what is computed, never a sum: their number changes no bit.
       for (const int threads : {1, 2, 3}) {
-        const auto again = run_artifact(*opened(result->artifact, threads), one.inputs);
+        const auto again = search::run_artifact(*opened(result->artifact, threads), one.inputs);
         ASSERT_TRUE(again.ok()) << again.error().message();
         EXPECT_EQ(difference_in_bits(*graph, *found, *again), "") << threads << " threads";
       }

@@ -8,7 +8,7 @@
 #include "graph/te/array.h"
 #include "graph/text.h"
 #include "runtime/session.h"
-#include "search/compile.h"
+#include "search/code/compile.h"
 #include "util/check.h"
 
 namespace isomer::test {
@@ -27,8 +27,8 @@ inline kernel::Target& target_of_tests() {
 
 inline bool is_for_gpu() { return std::holds_alternative<kernel::CudaTarget>(target_of_tests()); }
 
-inline Result<Compilation> compiled(const Graph& graph, int threads = 2, bool fused = true) {
-  CompileOptions options;
+inline Result<search::Compilation> compiled(const Graph& graph, int threads = 2, bool fused = true) {
+  search::CompileOptions options;
   options.target = target_of_tests();
   options.threads = threads;
   options.fuse.enabled = fused;

@@ -233,8 +233,8 @@ graph g(s: float32[3], x: float32[5,3], y: float32[3,5]) -> (last: float32[3], s
 TEST(ControlFlow, CasesOfTheOnnxSuiteRun) {
   suite::RunOptions options;
   options.run = [](const Graph& graph, std::span<const Array> inputs) -> Result<Arrays> {
-    TRY(const Compilation made, compiled(graph));
-    return run_artifact(*opened(made.artifact), inputs);
+    TRY(const search::Compilation made, compiled(graph));
+    return search::run_artifact(*opened(made.artifact), inputs);
   };
   for (const char* name :
        {"if", "range_float_type_positive_delta_expanded", "range_int32_type_negative_delta_expanded", "scan9_sum"}) {
@@ -347,7 +347,7 @@ TEST(ControlFlow, RandomGraphsRunInBodies) {
         EXPECT_EQ(made.error().kind, ErrorKind::kUnsupported) << made.error().message();
         continue;
       }
-      const auto stacks = run_artifact(*opened(made->artifact), one.inputs);
+      const auto stacks = search::run_artifact(*opened(made->artifact), one.inputs);
       ASSERT_TRUE(stacks.ok()) << stacks.error().message();
       for (int64_t k = 0; k < kTrips; ++k) {
         Arrays found;
@@ -375,7 +375,7 @@ graph g(c: bool[], x: float32[64]) -> (y: float32[64]) {
   ASSERT_TRUE(made.ok());
   EXPECT_EQ(made->artifact.kernels.size(), 1);
   std::vector<std::string> names;
-  for (const PlacedTask& placed : all_tasks(made->whole))
+  for (const search::PlacedTask& placed : all_tasks(made->whole))
     names.push_back(fmt::format("{} {}", placed.depth, placed.task->name));
   EXPECT_EQ(names, (std::vector<std::string>{"0 Exp", "0 If", "1 Exp", "1 Exp"}));
 }

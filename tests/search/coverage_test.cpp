@@ -1,11 +1,11 @@
 // What a run exercised of an artifact is counted as it runs, and named where it is missing.
-#include "search/coverage.h"
+#include "search/code/coverage.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "search/code/run_artifact.h"
 #include "search/compiled.h"
-#include "search/run_artifact.h"
 
 namespace isomer::test {
 namespace {
@@ -21,13 +21,13 @@ class Runs {
  public:
   explicit Runs(std::string_view text) : code_(*compiled(parsed(text), 1)), session_(opened(code_.artifact, 1)) {}
   void run(const std::vector<Array>& inputs) {
-    const auto done = run_artifact(*session_, inputs);
+    const auto done = search::run_artifact(*session_, inputs);
     CHECK(done.ok()) << done.error().message();
   }
-  Coverage coverage() const { return coverage_of(code_, *session_); }
+  search::Coverage coverage() const { return coverage_of(code_, *session_); }
 
  private:
-  Compilation code_;
+  search::Compilation code_;
   std::unique_ptr<runtime::Session> session_;
 };
 
@@ -39,12 +39,12 @@ graph block(x: float32[4,8]) -> (y: float32[4,8]) {
   b = Relu(a)
   y = Softmax(b)
 })");
-  const Coverage before = block.coverage();
+  const search::Coverage before = block.coverage();
   EXPECT_EQ(before.steps.ran, 0);
   EXPECT_EQ(before.kernels.ran, 0);
   EXPECT_FALSE(before.is_complete());
   block.run({ones()});
-  const Coverage after = block.coverage();
+  const search::Coverage after = block.coverage();
   EXPECT_TRUE(after.is_complete());
   EXPECT_EQ(after.steps.ran, 2);
   EXPECT_EQ(after.kernels.ran, 2);
@@ -74,7 +74,7 @@ graph g(c: bool[], x: float32[4,8]) -> (y: float32[4,8]) {
 TEST(Coverage, NamesTheSideThatWasNotTaken) {
   Runs branch(kBranch);
   branch.run({flag(true), ones()});
-  const Coverage one = branch.coverage();
+  const search::Coverage one = branch.coverage();
   EXPECT_FALSE(one.is_complete());
   EXPECT_EQ(one.bodies.text(), "1 of 2");
   EXPECT_THAT(one.missed, ElementsAre("step 0 (If): else side"));
@@ -109,7 +109,7 @@ TEST(Coverage, VariantsAreCountedTogether) {
   Runs one(kBranch), other(kLoop);
   one.run({flag(true), ones()});
   other.run({scalar(2), ones()});
-  Coverage all = one.coverage();
+  search::Coverage all = one.coverage();
   all += other.coverage();
   EXPECT_EQ(all.steps.all, one.coverage().steps.all + other.coverage().steps.all);
   EXPECT_EQ(all.missed, one.coverage().missed);

@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "search/code/run_artifact.h"
 #include "search/compiled.h"
-#include "search/run_artifact.h"
 #include "util/random.h"
 #include "verify/check/equivalence.h"
 
@@ -26,7 +26,7 @@ inline void expect_same(const Graph& graph, const Graph& prepared, const std::ve
     const auto made = compiled(prepared, threads);
     ASSERT_TRUE(made.ok()) << made.error().message();
     const auto session = opened(made->artifact, threads);
-    const auto run = [&](std::span<const Array> given) { return run_artifact(*session, given); };
+    const auto run = [&](std::span<const Array> given) { return search::run_artifact(*session, given); };
     std::vector<Arrays> twice = inputs;
     twice.insert(twice.end(), inputs.begin(), inputs.end());
     const auto result = compare_with(graph, run, twice, 1);

@@ -6,9 +6,9 @@
 #include <limits>
 
 #include "graph/interpret.h"
+#include "search/code/prepare.h"
+#include "search/code/run_artifact.h"
 #include "search/compiled.h"
-#include "search/prepare.h"
-#include "search/run_artifact.h"
 #include "util/random.h"
 
 namespace isomer::test {
@@ -49,8 +49,8 @@ std::string name_of(const Grouped& form) {
 }
 
 /// For a CPU as LLVM calls it, in vectors of its width.
-Compilation compiled_for(const Graph& graph, const std::string& cpu) {
-  CompileOptions options;
+search::Compilation compiled_for(const Graph& graph, const std::string& cpu) {
+  search::CompileOptions options;
   options.target = *kernel::parse_cpu_target("cpu=" + cpu);
   auto code = compile(graph, options);
   CHECK(code.ok()) << code.error().message();
@@ -63,12 +63,12 @@ class GroupedConvolution : public testing::TestWithParam<Grouped> {};
 
 TEST_P(GroupedConvolution, KeepsGroupsApart) {
   Graph graph = grouped(GetParam());
-  ASSERT_TRUE(prepare_for_code(graph, {}).ok());
+  ASSERT_TRUE(search::prepare_for_code(graph, {}).ok());
   const Dims dims = *constants(*graph.value(graph.inputs()[0]).type.shape);
   for (const char* cpu : kCpus) {
     SCOPED_TRACE(cpu);
     if (!kernel::runs_here(*kernel::parse_cpu_target(std::string("cpu=") + cpu))) continue;
-    const Compilation code = compiled_for(graph, cpu);
+    const search::Compilation code = compiled_for(graph, cpu);
     const auto session = opened(code.artifact, 1);
     Random random(1);
     for (const double odd : {0.0, std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity(),
@@ -78,7 +78,7 @@ TEST_P(GroupedConvolution, KeepsGroupsApart) {
       for (int k = 0; k < 2; ++k) values[random.below(values.size())] = odd;
       const std::vector<te::Array> inputs = {te::Array::reals(DataType::kFloat32, dims, values)};
       const auto expected = interpret(graph, inputs, {});
-      const auto found = run_artifact(*session, inputs);
+      const auto found = search::run_artifact(*session, inputs);
       ASSERT_TRUE(expected.ok() && found.ok());
       for (int64_t i = 0; i < expected->front().count(); ++i) {
         const double wanted = expected->front().real(i), got = found->front().real(i);
@@ -99,7 +99,7 @@ TEST(GroupedConvolutions, RunInVectors) {
   for (const Grouped& form : kCases) {
     if (form.outputs < 16) continue;
     Graph graph = grouped(form);
-    ASSERT_TRUE(prepare_for_code(graph, {}).ok());
+    ASSERT_TRUE(search::prepare_for_code(graph, {}).ok());
     for (const char* cpu : kCpus) {
       bool in_tiles = false;
       for (const kernel::ScheduledKernel& kernel : compiled_for(graph, cpu).kernels)

@@ -1,6 +1,6 @@
 // Products of dequantized numbers become products of the integers: the same function, in fewer kinds of steps, where
 // the scales allow it; and as code.
-#include "search/integer_products.h"
+#include "search/tasks/integer_products.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -8,9 +8,9 @@
 #include <algorithm>
 
 #include "graph/interpret.h"
+#include "search/code/prepare.h"
+#include "search/code/run_artifact.h"
 #include "search/compiled.h"
-#include "search/prepare.h"
-#include "search/run_artifact.h"
 #include "support/long_run.h"
 #include "util/random.h"
 
@@ -118,7 +118,7 @@ TEST(IntegerProducts, AreTheSameFunction) {
     SCOPED_TRACE(fmt::format("seed {}\n{}", seed, made.text));
     const Graph before = parsed(made.text);
     Graph after = before;
-    const auto changed = use_integer_products(after);
+    const auto changed = search::use_integer_products(after);
     ASSERT_TRUE(changed.ok()) << changed.error().message();
     EXPECT_EQ(count_of(after, "ConvInteger") + count_of(after, "MatMulInteger"), 1);
     EXPECT_EQ(count_of(after, "Conv") + count_of(after, "MatMul") + count_of(after, "Gemm"), 0);
@@ -129,11 +129,11 @@ TEST(IntegerProducts, AreTheSameFunction) {
     expect_close((*expected)[0], (*found)[0]);
 
     Graph prepared = before;
-    ASSERT_TRUE(prepare_for_code(prepared, {.integer_products = true}).ok());
+    ASSERT_TRUE(search::prepare_for_code(prepared, {.integer_products = true}).ok());
     const auto code = compiled(prepared);
     ASSERT_TRUE(code.ok()) << code.error().message();
     const auto session = opened(code->artifact);
-    const auto ran = run_artifact(*session, inputs);
+    const auto ran = search::run_artifact(*session, inputs);
     ASSERT_TRUE(ran.ok()) << ran.error().message();
     expect_close((*expected)[0], (*ran)[0]);
     if (HasFailure()) return;
@@ -148,7 +148,7 @@ TEST(IntegerProducts, AreNoneWhereScalesOrSizesForbid) {
         "random 2\n  g: int8[8,1,3,3] = random 2\n  n: int8[8,5] = random 3\n  l: int8[40000,3] = random 4\n{}  y = "
         "ReduceSum(r) {{keepdims = 0}}\n}}\n",
         body));
-    const auto changed = use_integer_products(graph);
+    const auto changed = search::use_integer_products(graph);
     CHECK(changed.ok()) << changed.error().message();
     return *changed;
   };
@@ -175,13 +175,13 @@ TEST(IntegerProducts, BytesMoveAsTheyAre) {
         "float32[] = {{0.0174}}\n  z: uint8[] = {{3}}\n  n: uint8[] = {{0}}\n  shape: int64[3] = {{1,4,36}}\n{}}}\n",
         body));
     const Graph before = graph;
-    CHECK(use_integer_products(graph).ok());
+    CHECK(search::use_integer_products(graph).ok());
     Random random(1);
     const std::vector<te::Array> inputs = random_inputs(before, random);
     const auto expected = interpret(before, inputs, {}), found = interpret(graph, inputs, {});
     CHECK(expected.ok() && found.ok());
     EXPECT_TRUE(te::to_tensor((*expected)[0]).same_contents(te::to_tensor((*found)[0]))) << body;
-    CHECK(prepare_for_code(graph, {}).ok());
+    CHECK(search::prepare_for_code(graph, {}).ok());
     return count_of(graph, "DequantizeLinear") + count_of(graph, "QuantizeLinear");
   };
   const auto moved = [&](const std::string& from, const std::string& to) {
@@ -217,7 +217,7 @@ graph g(x: uint8[2,3,4,4]) -> (y: uint8[2,3,4,4], r: float32[2,3,4,4]) {
 }
 )");
   Graph graph = before;
-  ASSERT_TRUE(use_integer_products(graph).ok());
+  ASSERT_TRUE(search::use_integer_products(graph).ok());
   EXPECT_EQ(count_of(graph, "BatchNormalization"), 0);
   Random random(3);
   const std::vector<te::Array> inputs = random_inputs(before, random);
@@ -235,7 +235,7 @@ graph g(x: uint8[2,8]) -> (y: float32[2,8]) {
   y = Mul(a, b)
 }
 )");
-  ASSERT_TRUE(prepare_for_code(graph, {.integer_products = true}).ok());
+  ASSERT_TRUE(search::prepare_for_code(graph, {.integer_products = true}).ok());
   EXPECT_EQ(count_of(graph, "DequantizeLinear"), 2);
 }
 
@@ -251,7 +251,7 @@ graph g(i: int64[3], x: float32[5,16]) -> (y: float32[3,16], p: float32[5,40]) {
   p = MatMul(x, v)
 }
 )");
-  ASSERT_TRUE(prepare_for_code(graph, {.integer_products = true}).ok());
+  ASSERT_TRUE(search::prepare_for_code(graph, {.integer_products = true}).ok());
   EXPECT_EQ(count_of(graph, "DequantizeLinear"), 1) << print_graph(graph);
   EXPECT_EQ(count_of(graph, "Transpose"), 0);
 }
@@ -272,7 +272,7 @@ graph g(x: uint8[1,8,6,6], z: uint8[1,8,6,6]) -> (y: uint8[1,8,6,6]) {
   y = QuantizeLinear(e, q)
 }
 )");
-  ASSERT_TRUE(prepare_for_code(graph, {.integer_products = true}).ok());
+  ASSERT_TRUE(search::prepare_for_code(graph, {.integer_products = true}).ok());
   EXPECT_EQ(count_of(graph, "Mul"), 1) << print_graph(graph);
   EXPECT_EQ(count_of(graph, "DequantizeLinear"), 1) << print_graph(graph);
 }

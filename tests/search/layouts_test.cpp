@@ -1,10 +1,10 @@
-#include "search/layouts.h"
+#include "search/tasks/layouts.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "search/compiled.h"
-#include "search/fuse.h"
+#include "search/tasks/fuse.h"
 
 namespace isomer::test {
 namespace {
@@ -12,12 +12,12 @@ namespace {
 /// "Conv+Relu in 0:2:3:1 out 0:2:3:1": a line a task.
 std::vector<std::string> laid_out(std::string_view text) {
   const Graph graph = parsed(text);
-  auto fused = fuse(graph);
+  auto fused = search::fuse(graph);
   CHECK(fused.ok()) << fused.error().message();
   const auto tasks = assign_layouts(graph, *std::move(fused));
   CHECK(tasks.ok()) << tasks.error().message();
   std::vector<std::string> lines;
-  for (const Task& task : *tasks) {
+  for (const search::Task& task : *tasks) {
     std::string line = task.name(graph);
     if (task.is_laid_out()) line += " " + task.input_layout(0) + "->" + task.output_layout(0);
     lines.push_back(std::move(line));

@@ -1,7 +1,7 @@
 // Sizes that data decide, in what comes behind them: against the interpreter, for results of any number of rows.
+#include "search/code/prepare.h"
 #include "search/expect_same.h"
-#include "search/open_rows.h"
-#include "search/prepare.h"
+#include "search/tasks/open_rows.h"
 #include "support/long_run.h"
 
 namespace isomer::test {
@@ -44,7 +44,7 @@ void expect_same_prepared(std::string_view text, const std::vector<Arrays>& inpu
   const Graph graph = parsed(text);
   expect_same(graph, graph, inputs);
   Graph prepared = graph;
-  const auto done = prepare_for_code(prepared, {});
+  const auto done = search::prepare_for_code(prepared, {});
   ASSERT_TRUE(done.ok()) << done.error().message();
   expect_same(graph, prepared, inputs);
 }
@@ -56,7 +56,7 @@ void expect_same_rows(std::string_view outputs, std::string_view text) {
 /// How many loops over some rows at a time there are.
 int loops_of(std::string_view text) {
   Graph graph = parsed(text);
-  const auto loops = compute_some_rows_at_a_time(graph);
+  const auto loops = search::compute_some_rows_at_a_time(graph);
   CHECK(loops.ok()) << loops.error().message();
   return *loops;
 }

@@ -63,7 +63,7 @@ class Optimizing : public testing::Test {
         options_.race = {.seconds = 0.01, .least_rounds = 5, .settle_seconds = 0, .clock = TableBackend::clock};
   }
 
-  OptimizedModel optimized(const Graph& model, Backend& backend) {
+  search::OptimizedModel optimized(const Graph& model, search::Backend& backend) {
     auto made = optimize_model(model, searched(), rules_, theory_, backend, options_);
     CHECK(made.ok()) << made.error().message();
     const auto check = check_same(model, made->derived.graph, {});
@@ -73,7 +73,7 @@ class Optimizing : public testing::Test {
   }
   static Derivation searched() {
     Derivation derivation;
-    derivation.level = kSearchLevel;
+    derivation.level = search::kSearchLevel;
     return derivation;
   }
   static int count(const Graph& graph, std::string_view op) {
@@ -84,16 +84,17 @@ class Optimizing : public testing::Test {
 
   Theory theory_;
   std::vector<Rule> rules_;
-  SearchModelOptions options_;
+  search::SearchModelOptions options_;
 };
 
 TEST_F(Optimizing, MergesProductsOfOneOperandByAnyStrategy) {
   const Graph model = three_products(1);
-  for (const Strategy strategy : {Strategy::kBeam, Strategy::kBestFirst, Strategy::kEGraph}) {
+  for (const search::Strategy strategy :
+       {search::Strategy::kBeam, search::Strategy::kBestFirst, search::Strategy::kEGraph}) {
     options_.search.strategy = strategy;
     TableBackend backend = dear_products();
-    const OptimizedModel made = optimized(model, backend);
-    EXPECT_EQ(made.outcome, SearchOutcome::kFaster);
+    const search::OptimizedModel made = optimized(model, backend);
+    EXPECT_EQ(made.outcome, search::SearchOutcome::kFaster);
     EXPECT_EQ(count(made.derived.graph, "MatMul"), 1);
     ASSERT_TRUE(made.raced);
     EXPECT_GT(made.raced->ratio, 1.1);
@@ -102,11 +103,11 @@ TEST_F(Optimizing, MergesProductsOfOneOperandByAnyStrategy) {
 }
 
 /// Takes, of each region, the program that is the cheapest by a table of its own.
-class TableJudge final : public ProgramJudge {
+class TableJudge final : public search::ProgramJudge {
  public:
   explicit TableJudge(TableBackend::Table table) : backend_(std::move(table)) {}
 
-  Result<void> first(const OptimizedModel& made) override {
+  Result<void> first(const search::OptimizedModel& made) override {
     cost_ = *time_of(made.derived.graph);
     return {};
   }
@@ -118,7 +119,7 @@ class TableJudge final : public ProgramJudge {
     return true;
   }
   Result<std::vector<Choice>> choices() override { return choices_; }
-  Result<std::unique_ptr<Runner>> runner(const Graph& graph, std::span<const Tensor> inputs) override {
+  Result<std::unique_ptr<search::Runner>> runner(const Graph& graph, std::span<const Tensor> inputs) override {
     return backend_.runner(graph, inputs);
   }
 
@@ -139,14 +140,14 @@ class TableJudge final : public ProgramJudge {
 
 /// Costs by default schedules say that products stay apart; tuned they pay to be one.
 TEST_F(Optimizing, TakesTheProgramsThatAJudgeTakes) {
-  for (const Strategy strategy : {Strategy::kBeam, Strategy::kBestFirst}) {
+  for (const search::Strategy strategy : {search::Strategy::kBeam, search::Strategy::kBestFirst}) {
     options_.search.strategy = strategy;
     TableBackend backend({{"MatMul", 100}, {"Split", 120}, {"Concat", 100}, {"Relu", 20}});
-    EXPECT_EQ(optimized(three_products(3), backend).outcome, SearchOutcome::kNothingFound);
+    EXPECT_EQ(optimized(three_products(3), backend).outcome, search::SearchOutcome::kNothingFound);
     TableJudge judge({{"MatMul", 100}, {"Split", 10}, {"Concat", 10}, {"Relu", 20}});
     options_.judge = &judge;
     options_.search.limits.alternatives = 2;
-    const OptimizedModel made = optimized(three_products(3), backend);
+    const search::OptimizedModel made = optimized(three_products(3), backend);
     options_.judge = nullptr;
     options_.search.limits.alternatives = 0;
     EXPECT_EQ(count(made.derived.graph, "MatMul"), 6) << "two of each layer's, in one step";
@@ -154,7 +155,7 @@ TEST_F(Optimizing, TakesTheProgramsThatAJudgeTakes) {
     ASSERT_FALSE(made.judged->regions.empty());
     EXPECT_GT(made.judged->raced->ratio, 1.2);
     for (const auto& [region, programs] : judge.others) EXPECT_LE(programs, 2U);
-    for (const Judged::Region& region : made.judged->regions) EXPECT_EQ(region.programs.front(), "as it was");
+    for (const search::Judged::Region& region : made.judged->regions) EXPECT_EQ(region.programs.front(), "as it was");
     Theory other;
     const auto again = derived(three_products(3), made.derivation, other);
     ASSERT_TRUE(again.ok()) << again.error().message();
@@ -168,34 +169,34 @@ TEST_F(Optimizing, GivesUpWhatAJudgeFindsSlower) {
   TableJudge judge({{"MatMul", 10}, {"Split", 100}, {"Concat", 10}, {"Relu", 20}});
   options_.judge = &judge;
   options_.search.limits.alternatives = 1;
-  const OptimizedModel made = optimized(three_products(3), backend);
+  const search::OptimizedModel made = optimized(three_products(3), backend);
   EXPECT_EQ(count(made.derived.graph, "MatMul"), 9);
   ASSERT_TRUE(made.judged);
-  for (const Judged::Region& region : made.judged->regions) EXPECT_TRUE(region.is_taken);
+  for (const search::Judged::Region& region : made.judged->regions) EXPECT_TRUE(region.is_taken);
 }
 
 TEST_F(Optimizing, KeepsWhatTheJudgesChoiceDoesNotBeat) {
   TableBackend backend = dear_products();
-  class Wrong final : public ProgramJudge {
+  class Wrong final : public search::ProgramJudge {
    public:
-    explicit Wrong(Backend& backend) : backend_(backend) {}
-    Result<void> first(const OptimizedModel&) override { return {}; }
+    explicit Wrong(search::Backend& backend) : backend_(backend) {}
+    Result<void> first(const search::OptimizedModel&) override { return {}; }
     Result<bool> other(size_t region, const Graph&) override {
       choices_.resize(region + 1, {1, 100});
       return true;
     }
     Result<std::vector<Choice>> choices() override { return choices_; }
-    Result<std::unique_ptr<Runner>> runner(const Graph& graph, std::span<const Tensor> inputs) override {
+    Result<std::unique_ptr<search::Runner>> runner(const Graph& graph, std::span<const Tensor> inputs) override {
       return backend_.runner(graph, inputs);
     }
 
    private:
-    Backend& backend_;
+    search::Backend& backend_;
     std::vector<Choice> choices_;
   } judge(backend);
   options_.judge = &judge;
   options_.search.limits.alternatives = 1;
-  const OptimizedModel made = optimized(three_products(3), backend);
+  const search::OptimizedModel made = optimized(three_products(3), backend);
   EXPECT_EQ(count(made.derived.graph, "MatMul"), 3);
   ASSERT_TRUE(made.judged);
   EXPECT_THAT(made.judged->why_not_taken, testing::HasSubstr("in a race"));
@@ -203,7 +204,7 @@ TEST_F(Optimizing, KeepsWhatTheJudgesChoiceDoesNotBeat) {
 
 /// What weights may grow by goes to those that save the most a byte; what needs none is always taken.
 TEST(Improving, TakesTheGainsThatWeightsMayGrowFor) {
-  const std::vector<Gain> gains = {{10, {}, 100}, {30, {}, 200}, {5, {}, 0}, {1, {}, -50}};
+  const std::vector<search::Gain> gains = {{10, {}, 100}, {30, {}, 200}, {5, {}, 0}, {1, {}, -50}};
   const auto taken = [&](int64_t most) { return within_growth(gains, {0, 1, 2, 3}, most); };
   using testing::ElementsAre;
   EXPECT_THAT(taken(300), ElementsAre(0, 1, 2, 3));
@@ -214,7 +215,7 @@ TEST(Improving, TakesTheGainsThatWeightsMayGrowFor) {
 
 TEST_F(Optimizing, SearchesEqualBlocksOnceAndRewritesAll) {
   TableBackend one = dear_products(), six = dear_products();
-  const OptimizedModel small = optimized(three_products(1), one), large = optimized(three_products(6), six);
+  const search::OptimizedModel small = optimized(three_products(1), one), large = optimized(three_products(6), six);
   EXPECT_LE(large.found->regions_searched, small.found->regions_searched + 3)
       << "the first, those between and the last, and what lies across seams";
   EXPECT_EQ(count(large.derived.graph, "MatMul"), 6 * count(small.derived.graph, "MatMul"));
@@ -233,7 +234,7 @@ TEST_F(Optimizing, TakesModelsWhoseSizesDataDecide) {
 TEST_F(Optimizing, StepsAreDoneAgainWithoutTheSearch) {
   const Graph model = three_products(3);
   TableBackend backend = dear_products();
-  const OptimizedModel made = optimized(model, backend);
+  const search::OptimizedModel made = optimized(model, backend);
   Theory other;
   const auto again = derived(model, made.derivation, other);
   ASSERT_TRUE(again.ok()) << again.error().message();
@@ -243,7 +244,7 @@ TEST_F(Optimizing, StepsAreDoneAgainWithoutTheSearch) {
 TEST_F(Optimizing, FindsTheSameAgain) {
   const Graph model = three_products(4);
   TableBackend first = dear_products(), second = dear_products();
-  const OptimizedModel one = optimized(model, first), other = optimized(model, second);
+  const search::OptimizedModel one = optimized(model, first), other = optimized(model, second);
   ASSERT_FALSE(one.found->steps.empty());
   ASSERT_EQ(one.found->steps.size(), other.found->steps.size());
   for (size_t k = 0; k < one.found->steps.size(); ++k)
@@ -254,10 +255,10 @@ TEST_F(Optimizing, FindsTheSameAgain) {
 /// Of each kind of region: what its best rewrites were, and why they were refused.
 TEST_F(Optimizing, TellsWhatBecameOfEachRegion) {
   TableBackend backend = dear_products();
-  const OptimizedModel made = optimized(three_products(3), backend);
+  const search::OptimizedModel made = optimized(three_products(3), backend);
   ASSERT_FALSE(made.found->searched.empty());
   int taken = 0;
-  for (const SearchedRegion& region : made.found->searched) {
+  for (const search::SearchedRegion& region : made.found->searched) {
     EXPECT_NE(region.where, "");
     EXPECT_GT(region.applications, 0);
     taken += region.is_taken;
@@ -268,17 +269,17 @@ TEST_F(Optimizing, TellsWhatBecameOfEachRegion) {
   // Races find no gain where costs do.
   TableBackend lost({{"MatMul", 300}, {"Split", 10}, {"Concat", 10}},
                     TableBackend::Table{{"MatMul", 10}, {"Split", 100}, {"Concat", 10}});
-  const OptimizedModel refused = optimized(three_products(3), lost);
+  const search::OptimizedModel refused = optimized(three_products(3), lost);
   int told = 0;
-  for (const SearchedRegion& region : refused.found->searched)
+  for (const search::SearchedRegion& region : refused.found->searched)
     told += region.why_not.find("in turns with what it was 0.") != std::string::npos;
   EXPECT_GT(told, 0);
 }
 
 TEST_F(Optimizing, LeavesWhatCostsNoLess) {
   TableBackend backend({{"MatMul", 20}, {"Split", 100}, {"Concat", 100}, {"Relu", 20}});
-  const OptimizedModel made = optimized(three_products(2), backend);
-  EXPECT_EQ(made.outcome, SearchOutcome::kNothingFound);
+  const search::OptimizedModel made = optimized(three_products(2), backend);
+  EXPECT_EQ(made.outcome, search::SearchOutcome::kNothingFound);
   EXPECT_TRUE(made.derivation.steps.empty());
   EXPECT_EQ(count(made.derived.graph, "MatMul"), 6);
 }
@@ -286,21 +287,21 @@ TEST_F(Optimizing, LeavesWhatCostsNoLess) {
 TEST_F(Optimizing, LeavesWhatLosesTheRace) {
   const TableBackend::Table costs = {{"MatMul", 300}, {"Split", 10}};
   TableBackend backend(costs, TableBackend::Table{{"MatMul", 100}, {"Split", 400}});
-  const OptimizedModel made = optimized(three_products(2), backend);
-  EXPECT_EQ(made.outcome, SearchOutcome::kNothingFound);
+  const search::OptimizedModel made = optimized(three_products(2), backend);
+  EXPECT_EQ(made.outcome, search::SearchOutcome::kNothingFound);
   EXPECT_TRUE(made.derivation.steps.empty());
   EXPECT_EQ(count(made.derived.graph, "Split"), 0);
 }
 
 TEST_F(Optimizing, SaysWhyWhatPaysInPartsIsNotTaken) {
   /// Splits are dear in models that are more than a region.
-  class DearAsAWhole final : public Backend {
+  class DearAsAWhole final : public search::Backend {
    public:
     std::string name() const override { return "a whole"; }
-    GraphCost& costs() override { return parts_.costs(); }
+    search::GraphCost& costs() override { return parts_.costs(); }
     bool simplifies() const override { return true; }
     double settle_seconds() const override { return 0; }
-    Result<std::unique_ptr<Runner>> runner(const Graph& model, std::span<const Tensor> inputs) override {
+    Result<std::unique_ptr<search::Runner>> runner(const Graph& model, std::span<const Tensor> inputs) override {
       return (model.node_count() > 20 ? whole_ : parts_).runner(model, inputs);
     }
 
@@ -308,8 +309,8 @@ TEST_F(Optimizing, SaysWhyWhatPaysInPartsIsNotTaken) {
     TableBackend parts_{{{"MatMul", 300}, {"Split", 10}}}, whole_{{{"MatMul", 100}, {"Split", 4000}}};
   };
   DearAsAWhole backend;
-  const OptimizedModel made = optimized(three_products(8), backend);
-  EXPECT_EQ(made.outcome, SearchOutcome::kRefused);
+  const search::OptimizedModel made = optimized(three_products(8), backend);
+  EXPECT_EQ(made.outcome, search::SearchOutcome::kRefused);
   EXPECT_THAT(made.why_not_taken, testing::HasSubstr("times as fast in a race"));
   EXPECT_TRUE(made.derivation.steps.empty());
   EXPECT_EQ(count(made.derived.graph, "MatMul"), 24);
@@ -324,7 +325,7 @@ TEST_F(Optimizing, UsesNoRuleThatTheModeOfRoundingForbids) {
     TableBackend backend = dear_products();
     const auto made = optimize_model(three_products(1), derivation, rules_, theory_, backend, options_);
     ASSERT_TRUE(made.ok());
-    EXPECT_EQ(made->outcome, SearchOutcome::kNothingFound);
+    EXPECT_EQ(made->outcome, search::SearchOutcome::kNothingFound);
   }
 }
 
@@ -333,30 +334,30 @@ TEST_F(Optimizing, TakesNothingThatIsMoreWorkWhereItMustNotBe) {
   // that.
   TableBackend backend = dear_products();
   const Graph model = three_products(1);
-  const OptimizedModel anything = optimized(model, backend);
-  EXPECT_EQ(anything.outcome, SearchOutcome::kFaster);
-  const Work before = *work_of(model), after = *work_of(anything.derived.graph);
+  const search::OptimizedModel anything = optimized(model, backend);
+  EXPECT_EQ(anything.outcome, search::SearchOutcome::kFaster);
+  const search::Work before = *search::work_of(model), after = *search::work_of(anything.derived.graph);
   EXPECT_EQ(after.operations, before.operations);
   EXPECT_EQ(after.weight_bytes, before.weight_bytes);
   EXPECT_LE(after.nodes, before.nodes);
   EXPECT_GT(after.bytes, before.bytes);
   EXPECT_FALSE(is_no_more(after, before));
   options_.search.least_work = true;
-  const OptimizedModel less = optimized(model, backend);
-  EXPECT_NE(less.outcome, SearchOutcome::kFaster);
-  EXPECT_TRUE(is_no_more(*work_of(less.derived.graph), before));
+  const search::OptimizedModel less = optimized(model, backend);
+  EXPECT_NE(less.outcome, search::SearchOutcome::kFaster);
+  EXPECT_TRUE(is_no_more(*search::work_of(less.derived.graph), before));
 }
 
 TEST_F(Optimizing, LeavesOutTheStepThatACheckFailsBy) {
   const auto has_split = [](const Graph& graph) { return count(graph, "Split") > 0; };
-  options_.check = [&](const OptimizedModel& made) -> Result<std::optional<std::string>> {
+  options_.check = [&](const search::OptimizedModel& made) -> Result<std::optional<std::string>> {
     return has_split(made.derived.graph) ? std::optional<std::string>("a Split") : std::nullopt;
   };
   options_.differ = [&](const Graph& before, const Graph& after) -> Result<bool> {
     return has_split(after) && !has_split(before);
   };
   TableBackend backend = dear_products();
-  const OptimizedModel made = optimized(three_products(2), backend);
+  const search::OptimizedModel made = optimized(three_products(2), backend);
   EXPECT_FALSE(has_split(made.derived.graph));
   ASSERT_FALSE(made.left_out.empty());
   EXPECT_THAT(made.left_out[0], testing::HasSubstr("merge"));
@@ -377,14 +378,14 @@ TEST_F(Optimizing, LeavesOutThePassThatACheckFailsBy) {
           return true;
     return false;
   };
-  options_.check = [&](const OptimizedModel& made) -> Result<std::optional<std::string>> {
+  options_.check = [&](const search::OptimizedModel& made) -> Result<std::optional<std::string>> {
     return has_identity(made.derived.graph) ? std::nullopt : std::optional<std::string>("no Identity");
   };
   options_.differ = [&](const Graph& before, const Graph& after) -> Result<bool> {
     return has_identity(before) && !has_identity(after);
   };
   TableBackend backend = dear_products();
-  for (const int level : {1, kSearchLevel}) {
+  for (const int level : {1, search::kSearchLevel}) {
     Derivation derivation;
     derivation.level = level;
     const auto made = optimize_model(model, derivation, rules_, theory_, backend, options_);
@@ -395,7 +396,7 @@ TEST_F(Optimizing, LeavesOutThePassThatACheckFailsBy) {
 }
 
 TEST_F(Optimizing, GivesAModelUpThatNoStepIsToBlameFor) {
-  options_.check = [](const OptimizedModel&) -> Result<std::optional<std::string>> {
+  options_.check = [](const search::OptimizedModel&) -> Result<std::optional<std::string>> {
     return std::optional<std::string>("all wrong");
   };
   options_.differ = [](const Graph&, const Graph&) -> Result<bool> { return false; };
@@ -414,9 +415,9 @@ TEST_F(Optimizing, KeepsWhatItHadWhenItIsInterrupted) {
     if (has_found) request_stop();
   };
   TableBackend backend = dear_products();
-  const OptimizedModel made = optimized(model, backend);
-  EXPECT_EQ(made.found->stop, StopReason::kInterrupted);
-  EXPECT_EQ(made.outcome, SearchOutcome::kFaster);
+  const search::OptimizedModel made = optimized(model, backend);
+  EXPECT_EQ(made.found->stop, search::StopReason::kInterrupted);
+  EXPECT_EQ(made.outcome, search::SearchOutcome::kFaster);
   EXPECT_TRUE(check_stop().ok()) << "the rest goes on";
 }
 
@@ -436,20 +437,20 @@ TEST_F(Optimizing, TakesTheTimeThatItIsGiven) {
   options_.least_afterwards = 0;
   options_.begin = Clock::now();
   TableBackend backend = dear_products();
-  const OptimizedModel made = optimized(three_products(6), backend);
+  const search::OptimizedModel made = optimized(three_products(6), backend);
   EXPECT_EQ(made.seconds, 0.5);
-  EXPECT_LE(default_seconds(10), 2);
-  EXPECT_GT(default_seconds(1e5), default_seconds(1e4));
-  EXPECT_LE(default_seconds(1e9), 60);
+  EXPECT_LE(search::default_seconds(10), 2);
+  EXPECT_GT(search::default_seconds(1e5), search::default_seconds(1e4));
+  EXPECT_LE(search::default_seconds(1e9), 60);
 }
 
 /// ONNX Runtime, say: it runs the model as it was given, whose time the result must not exceed.
-class Elsewhere final : public Backend {
+class Elsewhere final : public search::Backend {
  public:
   explicit Elsewhere(TableBackend table) : table_(std::move(table)) {}
   std::string name() const override { return "elsewhere"; }
-  GraphCost& costs() override { return table_.costs(); }
-  Result<std::unique_ptr<Runner>> runner(const Graph& model, std::span<const Tensor> inputs) override {
+  search::GraphCost& costs() override { return table_.costs(); }
+  Result<std::unique_ptr<search::Runner>> runner(const Graph& model, std::span<const Tensor> inputs) override {
     return table_.runner(model, inputs);
   }
 
@@ -464,16 +465,16 @@ TEST_F(Optimizing, WritesTheModelAsItWasWhereAllElseIsSlower) {
     y: float32[3,4] = Tanh(a)
   })");
   Elsewhere cheap(TableBackend({{"Identity", 200}, {"Tanh", 200}}));
-  const OptimizedModel faster = optimized(model, cheap);
+  const search::OptimizedModel faster = optimized(model, cheap);
   EXPECT_EQ(count(faster.derived.graph, "Identity"), 0);
   ASSERT_TRUE(faster.raced);
   EXPECT_GT(faster.raced->ratio, 1.2);
   // A runtime that takes longer for less.
-  class Odd final : public Backend {
+  class Odd final : public search::Backend {
    public:
     std::string name() const override { return "odd"; }
-    GraphCost& costs() override { return table_.costs(); }
-    Result<std::unique_ptr<Runner>> runner(const Graph& model, std::span<const Tensor> inputs) override {
+    search::GraphCost& costs() override { return table_.costs(); }
+    Result<std::unique_ptr<search::Runner>> runner(const Graph& model, std::span<const Tensor> inputs) override {
       TableBackend slow({{"Tanh", count(model, "Identity") > 0 ? 100 : 300}});
       return slow.runner(model, inputs);
     }
@@ -481,13 +482,13 @@ TEST_F(Optimizing, WritesTheModelAsItWasWhereAllElseIsSlower) {
    private:
     TableBackend table_ = dear_products();
   } odd;
-  const OptimizedModel same = optimized(model, odd);
+  const search::OptimizedModel same = optimized(model, odd);
   EXPECT_EQ(same.derivation.level, 0);
   EXPECT_EQ(count(same.derived.graph, "Identity"), 1);
   EXPECT_FALSE(same.left_out.empty());
   // Sizes that were asked for stay fixed.
   Derivation bound;
-  bound.level = kSearchLevel;
+  bound.level = search::kSearchLevel;
   bound.shapes["x"] = {3, 4};
   const auto fixed = optimize_model(model, bound, rules_, theory_, odd, options_);
   ASSERT_TRUE(fixed.ok()) << fixed.error().message();
@@ -497,14 +498,14 @@ TEST_F(Optimizing, WritesTheModelAsItWasWhereAllElseIsSlower) {
 }
 
 /// A runtime that knows better what to do with a model whose sizes are open.
-class LikesOpenSizes final : public Backend {
+class LikesOpenSizes final : public search::Backend {
  public:
   std::string name() const override { return "a runtime"; }
-  GraphCost& costs() override { return table_.costs(); }
-  Result<std::unique_ptr<Runner>> runner(const Graph& model, std::span<const Tensor> inputs) override {
+  search::GraphCost& costs() override { return table_.costs(); }
+  Result<std::unique_ptr<search::Runner>> runner(const Graph& model, std::span<const Tensor> inputs) override {
     return TableBackend({{"Tanh", 300}, {"Identity", 100}}).runner(model, inputs);
   }
-  Result<std::unique_ptr<Runner>> runner_as_given(const Graph& model, std::span<const Tensor> inputs) override {
+  Result<std::unique_ptr<search::Runner>> runner_as_given(const Graph& model, std::span<const Tensor> inputs) override {
     return TableBackend({{"Tanh", 100}, {"Identity", 100}}).runner(model, inputs);
   }
 
@@ -520,7 +521,7 @@ TEST_F(Optimizing, RacesTheModelAsItWasGiven) {
   LikesOpenSizes runtime;
   EXPECT_EQ(optimized(model, runtime).derivation.level, 0);
   Derivation bound;
-  bound.level = kSearchLevel;
+  bound.level = search::kSearchLevel;
   bound.shapes["x"] = {3, 4};
   const auto fixed = optimize_model(model, bound, rules_, theory_, runtime, options_);
   ASSERT_TRUE(fixed.ok()) << fixed.error().message();
@@ -531,12 +532,12 @@ TEST_F(Optimizing, RacesTheModelAsItWasGiven) {
 }
 
 TEST_F(Optimizing, RacesOpenSizesWhereTheyAreMoreThanOne) {
-  class Choosy final : public Backend {
+  class Choosy final : public search::Backend {
    public:
     explicit Choosy(int64_t most) : most_(most) {}
     std::string name() const override { return "choosy"; }
-    GraphCost& costs() override { return table_.costs(); }
-    Result<std::unique_ptr<Runner>> runner(const Graph& model, std::span<const Tensor> inputs) override {
+    search::GraphCost& costs() override { return table_.costs(); }
+    Result<std::unique_ptr<search::Runner>> runner(const Graph& model, std::span<const Tensor> inputs) override {
       if (inputs[0].dims()[0] > most_) return invalid("x", "at most {} expected", most_);
       return table_.runner(model, inputs);
     }
@@ -554,7 +555,7 @@ TEST_F(Optimizing, RacesOpenSizesWhereTheyAreMoreThanOne) {
   EXPECT_THAT(optimized(model, any).raced_with, ElementsAre(Pair("n", 32)));
   EXPECT_THAT(optimized(model, small).raced_with, ElementsAre(Pair("n", 2)));
   EXPECT_TRUE(optimized(model, small).raced);
-  const OptimizedModel unmeasured = optimized(model, none);
+  const search::OptimizedModel unmeasured = optimized(model, none);
   EXPECT_FALSE(unmeasured.raced);
   EXPECT_THAT(unmeasured.why_not_raced, testing::HasSubstr("at most 0 expected"));
 }

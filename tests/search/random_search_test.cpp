@@ -48,8 +48,9 @@ TEST(SearchedRandomGraphs, ComputeTheSameAndAreVerifiedFromTheirFiles) {
     ASSERT_TRUE(model.ok()) << model.error().message();
     sample.graph = *std::move(model);
     TableBackend backend = random_costs(seed);
-    SearchModelOptions options;
-    constexpr std::array<Strategy, 3> kStrategies = {Strategy::kBeam, Strategy::kBestFirst, Strategy::kEGraph};
+    search::SearchModelOptions options;
+    constexpr std::array<search::Strategy, 3> kStrategies = {search::Strategy::kBeam, search::Strategy::kBestFirst,
+                                                             search::Strategy::kEGraph};
     options.search.strategy = kStrategies[seed % kStrategies.size()];
     options.seconds = 60;
     options.search.limits.states = 200;
@@ -59,7 +60,7 @@ TEST(SearchedRandomGraphs, ComputeTheSameAndAreVerifiedFromTheirFiles) {
         options.race = {.seconds = 0.002, .least_rounds = 5, .settle_seconds = 0, .clock = TableBackend::clock};
     options.least_speedup = 0;
     Derivation searched;
-    searched.level = kSearchLevel;
+    searched.level = search::kSearchLevel;
     auto made = optimize_model(sample.graph, searched, rules, theory, backend, options);
     ASSERT_TRUE(made.ok()) << made.error().message();
     EXPECT_TRUE(made->left_out.empty()) << made->left_out.front();

@@ -20,7 +20,7 @@ class RefutingInFloats : public testing::Test {
     options_.target = kernel::host_target();
   }
 
-  FloatRefutation refuted(const Rule& rule, int trials = 1) {
+  search::FloatRefutation refuted(const Rule& rule, int trials = 1) {
     return refute_in_floats(rule, trials, 1, options_, axioms_, signatures_);
   }
 
@@ -34,7 +34,7 @@ class RefutingInFloats : public testing::Test {
   const std::vector<verify::StatedAxiom> axioms_ = verify::all_axioms();
   verify::Signatures signatures_;
   std::vector<Rule> rules_;
-  CompileOptions options_;
+  search::CompileOptions options_;
 };
 
 TEST_F(RefutingInFloats, ShippedRulesAreNot) {
@@ -42,7 +42,7 @@ TEST_F(RefutingInFloats, ShippedRulesAreNot) {
   int places = 0;
   for (size_t k = 0; k < rules_.size(); k += step) {
     SCOPED_TRACE(rules_[k].text());
-    const FloatRefutation tried = refuted(rules_[k], 3);
+    const search::FloatRefutation tried = refuted(rules_[k], 3);
     EXPECT_EQ(tried.difference, "");
     EXPECT_EQ(tried.trials, 3) << tried.unsupported;
     places += tried.places;
@@ -72,7 +72,7 @@ TEST_F(RefutingInFloats, WhatIsNotFiniteSaysNothingOfRulesOnFiniteValues) {
   Rule rule = rule_of("Sqrt(Sub(Mul(x,0),1))", "Relu(x)", "x");
   EXPECT_NE(refuted(rule).difference, "");
   rule.float_class = FloatClass::kFinite;
-  const FloatRefutation tried = refuted(rule);
+  const search::FloatRefutation tried = refuted(rule);
   EXPECT_EQ(tried.difference, "");
   EXPECT_EQ(tried.trials, 0);
   EXPECT_THAT(tried.unsupported, HasSubstr("finite values expected"));
@@ -81,7 +81,7 @@ TEST_F(RefutingInFloats, WhatIsNotFiniteSaysNothingOfRulesOnFiniteValues) {
 TEST_F(RefutingInFloats, RootsAreTriedWhereTheyAreFinite) {
   Rule rule = rule_of("Mul(Sqrt(x),Sqrt(x))", "x", "x");
   rule.float_class = FloatClass::kReassociated;
-  const FloatRefutation tried = refuted(rule);
+  const search::FloatRefutation tried = refuted(rule);
   EXPECT_EQ(tried.difference, "");
   EXPECT_EQ(tried.trials, 1) << tried.unsupported;
 }

@@ -1,4 +1,4 @@
-#include "search/regions.h"
+#include "search/strategies/regions.h"
 
 #include <gtest/gtest.h>
 
@@ -29,7 +29,7 @@ class RegionsTest : public testing::Test {
 
 TEST_F(RegionsTest, CutWhereOneValueIsAliveAndEqualBlocksHaveEqualKeys) {
   const Program program = substitutions::test::program(blocks(5), theory_);
-  const Regions regions = regions_of(program, {}, {.least = 4, .most = 12});
+  const search::Regions regions = search::regions_of(program, {}, {.least = 4, .most = 12});
   ASSERT_EQ(regions.applications.size(), 5u);
   std::set<Hash128> keys;
   for (const std::vector<int>& region : regions.applications) {
@@ -41,9 +41,10 @@ TEST_F(RegionsTest, CutWhereOneValueIsAliveAndEqualBlocksHaveEqualKeys) {
 
 TEST_F(RegionsTest, HoldEachApplicationOnceAndSeamsLieInsideTheNextTime) {
   const Program program = substitutions::test::program(blocks(7), theory_);
-  const RegionOptions options{.least = 4, .most = 12};
-  const Regions first = regions_of(program, {}, options), second = regions_of(program, first.seams, options);
-  for (const Regions& regions : {first, second}) {
+  const search::RegionOptions options{.least = 4, .most = 12};
+  const search::Regions first = search::regions_of(program, {}, options),
+                        second = search::regions_of(program, first.seams, options);
+  for (const search::Regions& regions : {first, second}) {
     std::set<int> seen;
     size_t count = 0;
     for (const std::vector<int>& region : regions.applications) {
@@ -59,7 +60,7 @@ TEST_F(RegionsTest, HoldEachApplicationOnceAndSeamsLieInsideTheNextTime) {
 
 TEST_F(RegionsTest, APartComputesWhatItsPlaceComputes) {
   const Program program = substitutions::test::program(blocks(3), theory_);
-  const Regions regions = regions_of(program, {}, {.least = 4, .most = 12});
+  const search::Regions regions = search::regions_of(program, {}, {.least = 4, .most = 12});
   const Subprogram part = subprogram_of(program, regions.applications[1], program.uses());
   EXPECT_EQ(substitutions::test::operators(part.program),
             (std::vector<std::string>{"Add", "MatMul", "MatMul", "Relu", "Sigmoid", "Tanh"}));

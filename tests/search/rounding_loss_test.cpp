@@ -25,7 +25,7 @@ graph g(x: float32[64,24]) -> (y) {{
 
 class Loss : public testing::Test {
  protected:
-  RoundingLoss against(const Graph& graph) {
+  search::RoundingLoss against(const Graph& graph) {
     const auto inputs = [&graph, this](int set) -> Result<std::vector<te::Array>> {
       ++made_;
       TRY(const std::vector<Tensor> tensors, generate_inputs(graph, {.seed = static_cast<uint64_t>(set)}));
@@ -33,7 +33,7 @@ class Loss : public testing::Test {
     };
     return {graph, inputs, {.movements = kLeastMovements, .strictness = {.within = 0.75, .reach = 1.7}}};
   }
-  static Equivalence of(RoundingLoss& loss, const Graph& made) {
+  static Equivalence of(search::RoundingLoss& loss, const Graph& made) {
     auto lost = loss.of(made);
     EXPECT_TRUE(lost.ok()) << lost.error().message();
     EXPECT_TRUE(*lost);
@@ -44,7 +44,7 @@ class Loss : public testing::Test {
 
 TEST_F(Loss, IsThatOfRoundingAndGrowsWithWhatLiesBetween) {
   const Graph model = product(0);
-  RoundingLoss loss = against(model);
+  search::RoundingLoss loss = against(model);
   const Equivalence itself = of(loss, model), little = of(loss, product(16)), much = of(loss, product(1e5));
   EXPECT_TRUE(itself.passed());
   EXPECT_LT(itself.max_error_over_bound, 0.5);
@@ -56,7 +56,7 @@ TEST_F(Loss, IsThatOfRoundingAndGrowsWithWhatLiesBetween) {
 
 TEST_F(Loss, RunsTheModelOnceForAllThatIsMadeOfIt) {
   const Graph model = product(0);
-  RoundingLoss loss = against(model);
+  search::RoundingLoss loss = against(model);
   EXPECT_TRUE(loss.is_new());
   const double first = of(loss, product(64)).max_error_over_bound;
   EXPECT_FALSE(loss.is_new());
@@ -72,21 +72,21 @@ graph g(x: int64[8]) -> (y) {
   y = Div(ten, x)
 })");
   ASSERT_TRUE(model.ok()) << model.error().message();
-  RoundingLoss loss(*model,
-                    [this](int set) -> Result<std::vector<te::Array>> {
-                      ++made_;
-                      const std::vector<int64_t> x(8, set);
-                      return std::vector{te::Array::integers(DataType::kInt64, {8}, x)};
-                    },
-                    {});
+  search::RoundingLoss loss(*model,
+                            [this](int set) -> Result<std::vector<te::Array>> {
+                              ++made_;
+                              const std::vector<int64_t> x(8, set);
+                              return std::vector{te::Array::integers(DataType::kInt64, {8}, x)};
+                            },
+                            {});
   EXPECT_TRUE(of(loss, *model).passed());
   EXPECT_EQ(made_, 2);
-  RoundingLoss never(*model,
-                     [](int) -> Result<std::vector<te::Array>> {
-                       const std::vector<int64_t> x(8, 0);
-                       return std::vector{te::Array::integers(DataType::kInt64, {8}, x)};
-                     },
-                     {});
+  search::RoundingLoss never(*model,
+                             [](int) -> Result<std::vector<te::Array>> {
+                               const std::vector<int64_t> x(8, 0);
+                               return std::vector{te::Array::integers(DataType::kInt64, {8}, x)};
+                             },
+                             {});
   const auto lost = never.of(*model);
   ASSERT_TRUE(lost.ok()) << lost.error().message();
   EXPECT_FALSE(*lost);

@@ -1,11 +1,11 @@
 // What is found among all rewrites side by side, with costs from a table.
-#include "search/saturation.h"
+#include "search/strategies/saturation.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "search/extraction.h"
 #include "search/searching.h"
+#include "search/strategies/extraction.h"
 #include "substitutions/rewrite/saturated_program.h"
 #include "substitutions/rewriting.h"
 #include "verify/check/equivalence.h"
@@ -31,17 +31,17 @@ TableBackend dear_negation() { return TableBackend({{"Mul", 100}, {"Add", 100}, 
 
 class Saturating : public testing::Test {
  protected:
-  using Search = Result<Searched>(Program, Expander&);
+  using Search = Result<search::Searched>(Program, search::Expander&);
 
-  Searched searched(Search& search, const char* text, const std::set<std::string>& laws,
-                    const SearchLimits& limits = {}) {
+  search::Searched searched(Search& search, const char* text, const std::set<std::string>& laws,
+                            const search::SearchLimits& limits = {}) {
     graph_ = substitutions::test::graph(text);
     const Program program = substitutions::test::program(graph_, theory_);
     const std::vector<Rule> rules = substitutions::test::laws(theory_, laws);
     Substitutions substitutions(rules, theory_);
     TableBackend backend = dear_negation();
-    Deltas deltas(backend.costs());
-    Expander expander(substitutions, deltas, limits);
+    search::CostChanges changes(backend.costs());
+    search::Expander expander(substitutions, changes, limits);
     auto found = search(program, expander);
     CHECK(found.ok()) << found.error().message();
     end_ = program;
@@ -59,8 +59,8 @@ class Saturating : public testing::Test {
 };
 
 TEST_F(Saturating, FindsWhatLiesBehindRewritesThatCostMore) {
-  EXPECT_TRUE(searched(beam_search, kDifference, kFactoring).steps.empty());
-  const Searched found = searched(saturation_search, kDifference, kFactoring);
+  EXPECT_TRUE(searched(search::beam_search, kDifference, kFactoring).steps.empty());
+  const search::Searched found = searched(search::saturation_search, kDifference, kFactoring);
   EXPECT_GE(found.steps.size(), 3u);
   EXPECT_THAT(substitutions::test::operators(*end_), ElementsAre("Mul", "Sub"));
   EXPECT_NEAR(found.saved, 100, 1);
@@ -82,7 +82,7 @@ TEST_F(Saturating, BeamsTakeStepsTogetherThatSaveTimeByThemselves) {
   z: float32[8] = Sub(c, f)
 })";
   const std::set<std::string> laws = {"Mul(a,Add(b,c)) = Add(Mul(a,b),Mul(a,c))"};
-  const Searched found = searched(beam_search, kTwo, laws, {.steps = 1});
+  const search::Searched found = searched(search::beam_search, kTwo, laws, {.steps = 1});
   EXPECT_EQ(found.steps.size(), 2u);
   EXPECT_NEAR(found.saved, 300, 1);
 }
@@ -90,28 +90,30 @@ TEST_F(Saturating, BeamsTakeStepsTogetherThatSaveTimeByThemselves) {
 /// x y as (x y + x y) - x y saves nothing, whatever is made of it.
 TEST_F(Saturating, BeamsDoNotAddWorkAlone) {
   const std::set<std::string> laws = {"Sub(a,b) = Add(a,Neg(b))"};
-  EXPECT_EQ(searched(beam_search, kDifference, laws).statistics.costed, 0);
-  EXPECT_GT(searched(saturation_search, kDifference, laws).statistics.applied, 0);
+  EXPECT_EQ(searched(search::beam_search, kDifference, laws).statistics.costed, 0);
+  EXPECT_GT(searched(search::saturation_search, kDifference, laws).statistics.applied, 0);
 }
 
 TEST_F(Saturating, EndsAtItsLimitsWithWhatThereIsByThen) {
-  const std::pair<SearchLimits, StopReason> cases[] = {{{.rounds = 1}, StopReason::kRounds},
-                                                       {{.applications = 4}, StopReason::kApplications},
-                                                       {{.seconds = 0}, StopReason::kTime},
-                                                       {{.measurements = 0}, StopReason::kMeasurements}};
+  const std::pair<search::SearchLimits, search::StopReason> cases[] = {
+      {{.rounds = 1}, search::StopReason::kRounds},
+      {{.applications = 4}, search::StopReason::kApplications},
+      {{.seconds = 0}, search::StopReason::kTime},
+      {{.measurements = 0}, search::StopReason::kMeasurements}};
   for (const auto& [limits, stop] : cases) {
-    const Searched found = searched(saturation_search, kDifference, kFactoring, limits);
+    const search::Searched found = searched(search::saturation_search, kDifference, kFactoring, limits);
     EXPECT_EQ(found.stop, stop) << name(stop);
     EXPECT_TRUE(found.steps.empty());
   }
-  EXPECT_EQ(searched(saturation_search, kDifference, {"Sub(a,b) = Add(a,Neg(b))"}).stop, StopReason::kExhausted);
+  EXPECT_EQ(searched(search::saturation_search, kDifference, {"Sub(a,b) = Add(a,Neg(b))"}).stop,
+            search::StopReason::kExhausted);
 }
 
 TEST_F(Saturating, TakesNoStepThatIsNotMeasuredFaster) {
   const char* factored =
       "graph main(x: float32[8], y: float32[8], w: float32[8]) -> (z: float32[8]) {\n  a: float32[8] = Sub(y, w)\n  z: "
       "float32[8] = Mul(x, a)\n}";
-  EXPECT_TRUE(searched(saturation_search, factored, kFactoring).steps.empty());
+  EXPECT_TRUE(searched(search::saturation_search, factored, kFactoring).steps.empty());
 }
 
 TEST_F(Saturating, PaysOnceForWhatSeveralRead) {
@@ -122,13 +124,13 @@ TEST_F(Saturating, PaysOnceForWhatSeveralRead) {
   b: float32[8] = Mul(x, w)
   z: float32[8] = Sub(a, b)
 })";
-  EXPECT_TRUE(searched(saturation_search, shared, kFactoring).steps.empty());
+  EXPECT_TRUE(searched(search::saturation_search, shared, kFactoring).steps.empty());
   EXPECT_THAT(substitutions::test::operators(*end_), ElementsAre("Mul", "Mul", "Sub"));
 }
 
 TEST_F(Saturating, FindsTheSameAgain) {
-  const Searched one = searched(saturation_search, kDifference, kFactoring),
-                 other = searched(saturation_search, kDifference, kFactoring);
+  const search::Searched one = searched(search::saturation_search, kDifference, kFactoring),
+                         other = searched(search::saturation_search, kDifference, kFactoring);
   EXPECT_EQ(one.steps, other.steps);
 }
 

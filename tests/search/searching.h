@@ -3,14 +3,14 @@
 
 #include <string_view>
 
-#include "search/estimate.h"
+#include "search/cost/estimate.h"
 #include "search/optimize_model.h"
 
 namespace isomer::test {
 
 /// Costs by operator, as a table says them: of what depends on constants alone nothing. Runs take as long as they say,
 /// by `clock`: on a busy machine too.
-class TableBackend final : public Backend, private GraphCost {
+class TableBackend final : public search::Backend, private search::GraphCost {
  public:
   using Table = std::map<std::string, double, std::less<>>;
   /// Microseconds by operator; others take one. `runs`: what runs of whole graphs take, where that differs.
@@ -19,16 +19,16 @@ class TableBackend final : public Backend, private GraphCost {
   std::string name() const override { return "a table"; }
   bool simplifies() const override { return true; }
   double settle_seconds() const override { return 0; }
-  GraphCost& costs() override { return *this; }
-  Result<std::unique_ptr<Runner>> runner(const Graph& model, std::span<const Tensor>) override {
-    return std::unique_ptr<Runner>(std::make_unique<Waiting>(sum(model, runs_)));
+  search::GraphCost& costs() override { return *this; }
+  Result<std::unique_ptr<search::Runner>> runner(const Graph& model, std::span<const Tensor>) override {
+    return std::unique_ptr<search::Runner>(std::make_unique<Waiting>(sum(model, runs_)));
   }
   /// For RaceOptions.
   static double clock() { return microseconds_passed_ * 1e-6; }
   int asked = 0;  ///< how often a cost was
 
  private:
-  class Waiting final : public Runner {
+  class Waiting final : public search::Runner {
    public:
     explicit Waiting(double microseconds) : microseconds_(microseconds) {}
     Result<void> run() override {
@@ -41,7 +41,7 @@ class TableBackend final : public Backend, private GraphCost {
   };
 
   static double sum(Graph graph, const Table& table) {
-    CHECK(assume_folded(graph).ok());
+    CHECK(search::assume_folded(graph).ok());
     double result = 0;
     for (const NodeId id : graph.nodes()) {
       const auto found = table.find(graph.node(id).op_type);
@@ -49,9 +49,9 @@ class TableBackend final : public Backend, private GraphCost {
     }
     return result;
   }
-  Result<Cost> cost(const Graph& part, Effort) override {
+  Result<search::Cost> cost(const Graph& part, search::Effort) override {
     ++asked;
-    return Cost{sum(part, table_), true};
+    return search::Cost{sum(part, table_), true};
   }
 
   static inline double microseconds_passed_ = 0;

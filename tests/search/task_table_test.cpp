@@ -1,12 +1,12 @@
 // One entry for equal tasks, whichever graph they stand in.
-#include "search/task_table.h"
+#include "search/tasks/task_table.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "graph/text.h"
 #include "search/compiled.h"
-#include "search/layouts.h"
+#include "search/tasks/layouts.h"
 
 namespace isomer::test {
 namespace {
@@ -19,12 +19,12 @@ graph product(x: float32[4,32]) -> (y: float32[4,32]) {{
 )";
 
 /// The entries of a graph's tasks.
-std::vector<const LoweredTask*> entries(TaskTable& table, const Graph& graph) {
-  TaskDecider decider;
-  const auto tasks = tasks_of(graph, {}, Surroundings::kWhole, decider, table);
+std::vector<const search::LoweredTask*> entries(search::TaskTable& table, const Graph& graph) {
+  search::TaskDecider decider;
+  const auto tasks = tasks_of(graph, {}, search::Surroundings::kWhole, decider, table);
   CHECK(tasks.ok()) << tasks.error().message();
-  std::vector<const LoweredTask*> result;
-  for (const Task& task : *tasks) {
+  std::vector<const search::LoweredTask*> result;
+  for (const search::Task& task : *tasks) {
     const auto entry = table.lowered(graph, task);
     CHECK(entry.ok()) << entry.error().message();
     result.push_back(*entry);
@@ -32,12 +32,13 @@ std::vector<const LoweredTask*> entries(TaskTable& table, const Graph& graph) {
   return result;
 }
 
-std::vector<const LoweredTask*> product(TaskTable& table, std::string_view weights, std::string_view node) {
+std::vector<const search::LoweredTask*> product(search::TaskTable& table, std::string_view weights,
+                                                std::string_view node) {
   return entries(table, parsed(fmt::format(fmt::runtime(kProduct), weights, node)));
 }
 
 TEST(TaskTable, HasEqualTasksOfSeveralGraphsOnce) {
-  TaskTable table;
+  search::TaskTable table;
   const auto first = product(table, "random 1", "MatMul(x, w)"), again = product(table, "random 2", "MatMul(x, w)");
   ASSERT_EQ(first.size(), 1);
   EXPECT_EQ(first, again) << "numbers of weights are none of its business";
@@ -47,12 +48,12 @@ TEST(TaskTable, HasEqualTasksOfSeveralGraphsOnce) {
 }
 
 TEST(TaskTable, HasTasksOnceThatBecomeTheSameKernel) {
-  TaskTable table;
+  search::TaskTable table;
   EXPECT_EQ(product(table, "random 1", "MatMul(x, w)"), product(table, "random 1", "Gemm(x, w)"));
 }
 
 TEST(TaskTable, TellsConstantsApartThatKernelsMayNotComputeWith) {
-  TaskTable table;
+  search::TaskTable table;
   const auto finite = product(table, "random 1", "MatMul(x, w)"), infinite = product(table, "all inf", "MatMul(x, w)");
   EXPECT_NE(finite, infinite);
   EXPECT_TRUE(finite[0]->start.kernel().buffers[1].is_constant);
@@ -65,12 +66,12 @@ graph relu(x: float32[1,8,6,6]) -> (y: float32[1,8,6,6]) {
   y = Relu(x)
 }
 )");
-  TaskTable table;
-  std::vector<Task> tasks = fuse(graph).value();
+  search::TaskTable table;
+  std::vector<search::Task> tasks = search::fuse(graph).value();
   ASSERT_EQ(tasks.size(), 1);
-  const LoweredTask* const row_major = *table.lowered(graph, tasks[0]);
+  const search::LoweredTask* const row_major = *table.lowered(graph, tasks[0]);
   tasks[0].input_layouts = tasks[0].output_layouts = {"0:2:3:1"};
-  const LoweredTask* const channels_last = *table.lowered(graph, tasks[0]);
+  const search::LoweredTask* const channels_last = *table.lowered(graph, tasks[0]);
   EXPECT_NE(channels_last, row_major);
   EXPECT_TRUE(row_major->start.trace().instructions.empty());
   EXPECT_EQ(channels_last->start.trace().instructions.size(), 2);
@@ -78,7 +79,7 @@ graph relu(x: float32[1,8,6,6]) -> (y: float32[1,8,6,6]) {
 }
 
 TEST(TaskTable, SaysWhatOnlyRenamesItsInput) {
-  TaskTable table;
+  search::TaskTable table;
   const auto renamed = entries(table, parsed(R"(opset 17
 graph reshape(x: float32[4,32]) -> (y: float32[128]) {
   s: int64[1] = {128}

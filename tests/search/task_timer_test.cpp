@@ -1,5 +1,5 @@
 // Keys and times of tasks: equal for equal tasks, measured once, estimated without running anything.
-#include "search/task_timer.h"
+#include "search/cost/task_timer.h"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 #include "measure/kernel_data.h"
 #include "properties/random_graph.h"
 #include "search/compiled.h"
-#include "search/layouts.h"
+#include "search/tasks/layouts.h"
 #include "support/long_run.h"
 #include "util/clock.h"
 #include "verify/check/inputs.h"
@@ -19,8 +19,8 @@
 namespace isomer::test {
 namespace {
 
-CompileOptions host_options(int threads = 2) {
-  CompileOptions options;
+search::CompileOptions host_options(int threads = 2) {
+  search::CompileOptions options;
   options.target = kernel::host_target();
   options.threads = threads;
   return options;
@@ -30,31 +30,31 @@ CompileOptions host_options(int threads = 2) {
 class Timed {
  public:
   explicit Timed(std::string_view text) : graph(parsed(text)) {
-    auto fused = fuse(graph);
+    auto fused = search::fuse(graph);
     CHECK(fused.ok()) << fused.error().message();
     auto laid_out = assign_layouts(graph, *std::move(fused));
     CHECK(laid_out.ok()) << laid_out.error().message();
     tasks = *std::move(laid_out);
   }
-  std::vector<TaskOf> all() const {
-    std::vector<TaskOf> list;
-    for (const Task& task : tasks) list.push_back({&graph, &task});
+  std::vector<search::TaskOf> all() const {
+    std::vector<search::TaskOf> list;
+    for (const search::Task& task : tasks) list.push_back({&graph, &task});
     return list;
   }
 
   Graph graph;
-  std::vector<Task> tasks;
+  std::vector<search::Task> tasks;
 };
 
 /// The key of the only task.
-TaskKey key_of(std::string_view text, const std::string& layout = "") {
+search::TaskKey key_of(std::string_view text, const std::string& layout = "") {
   Timed one(text);
   CHECK(one.tasks.size() == 1) << one.tasks.size();
   one.tasks[0].input_layouts.assign(one.tasks[0].inputs.size(), layout);
   one.tasks[0].output_layouts.assign(one.tasks[0].outputs.size(), layout);
   kernel::Records records = kernel::Records::in_memory();
-  const CompileOptions options = host_options();
-  const auto key = TaskTimer(options, records).key(one.graph, one.tasks[0]);
+  const search::CompileOptions options = host_options();
+  const auto key = search::TaskTimer(options, records).key(one.graph, one.tasks[0]);
   CHECK(key.ok()) << key.error().message();
   return *key;
 }
@@ -100,9 +100,9 @@ TEST(TaskKeys, DifferWhereTheWorkDoes) {
 TEST(TaskKeys, ViewsAreFreeAndTasksWithBodiesUnknown) {
   const Timed view(
       "opset 17\ngraph g(x: float32[4,6]) -> (y: float32[24]) {\n  s: int64[1] = {24}\n  y = Reshape(x, s)\n}\n");
-  const CompileOptions options = host_options();
+  const search::CompileOptions options = host_options();
   kernel::Records records = kernel::Records::in_memory();
-  TaskTimer timer(options, records);
+  search::TaskTimer timer(options, records);
   ASSERT_EQ(view.tasks.size(), 1);
   const auto key = timer.key(view.graph, view.tasks[0]);
   ASSERT_TRUE(key.ok());
@@ -110,7 +110,7 @@ TEST(TaskKeys, ViewsAreFreeAndTasksWithBodiesUnknown) {
   EXPECT_EQ(timer.known(*key), 0);
   EXPECT_EQ(*timer.measure(view.graph, view.tasks[0]), 0);
   EXPECT_EQ(*timer.roofline(view.graph, view.tasks[0]), 0);
-  Task control;
+  search::Task control;
   control.nodes = view.tasks[0].nodes;
   control.runs_bodies = true;
   EXPECT_EQ(timer.measure(view.graph, control).error().kind, ErrorKind::kUnsupported);
@@ -137,11 +137,11 @@ graph mixture(x: float32[1,8,12,12], i: int64[5], j: int64[5,1], t: float32[5,20
 
 TEST(TaskTimer, MeasuresOnceAndRemembers) {
   const Timed mixture(kMixture);
-  const CompileOptions options = host_options();
+  const search::CompileOptions options = host_options();
   kernel::Records records = kernel::Records::in_memory();
-  TaskTimer timer(options, records);
+  search::TaskTimer timer(options, records);
   std::vector<double> first;
-  for (const TaskOf& task : mixture.all())
+  for (const search::TaskOf& task : mixture.all())
     EXPECT_TRUE(timer.key(*task.graph, *task.task)->is_view || !timer.known(*timer.key(*task.graph, *task.task)));
   for (const auto& time : timer.measure(mixture.all())) {
     ASSERT_TRUE(time.ok()) << time.error().message();
@@ -149,8 +149,8 @@ TEST(TaskTimer, MeasuresOnceAndRemembers) {
   }
   const auto distinct = timer.statistics().measured;
   EXPECT_EQ(static_cast<size_t>(distinct), records.list({})->size());
-  TaskTimer other(options, records);
-  for (TaskTimer* again : {&timer, &other})
+  search::TaskTimer other(options, records);
+  for (search::TaskTimer* again : {&timer, &other})
     for (size_t k = 0; k < first.size(); ++k) {
       EXPECT_EQ(*again->measure(mixture.graph, mixture.tasks[k]), first[k]);
       EXPECT_EQ(again->known(*again->key(mixture.graph, mixture.tasks[k])), first[k]);
@@ -160,15 +160,15 @@ TEST(TaskTimer, MeasuresOnceAndRemembers) {
   EXPECT_EQ(other.statistics().looked_up, distinct);
   EXPECT_EQ(timer.statistics().failed, 0);
   // Times of one machine say nothing of others.
-  const CompileOptions one_thread = host_options(1);
-  EXPECT_FALSE(TaskTimer(one_thread, records).known(*timer.key(mixture.graph, mixture.tasks[0])));
+  const search::CompileOptions one_thread = host_options(1);
+  EXPECT_FALSE(search::TaskTimer(one_thread, records).known(*timer.key(mixture.graph, mixture.tasks[0])));
 }
 
 TEST(TaskTimer, TasksOfRandomGraphsAreMeasuredOrRefused) {
   const uint64_t count = is_long_run() ? 1000 : 12;
-  const CompileOptions options = host_options();
+  const search::CompileOptions options = host_options();
   kernel::Records records = kernel::Records::in_memory();
-  TaskTimer timer(options, records);
+  search::TaskTimer timer(options, records);
   for (uint64_t seed = 0; seed < count; ++seed) {
     SCOPED_TRACE(fmt::format("seed {}", seed));
     Sample sample = random_sample(seed);
@@ -176,10 +176,10 @@ TEST(TaskTimer, TasksOfRandomGraphsAreMeasuredOrRefused) {
     for (size_t k = 0; k < sample.inputs.size(); ++k)
       shapes[sample.graph.value(sample.graph.inputs()[k]).name] = sample.inputs[k].dims();
     if (!bind_inputs(sample.graph, {}, shapes).ok()) continue;
-    auto tasks = fuse(sample.graph);
+    auto tasks = search::fuse(sample.graph);
     if (tasks.ok()) tasks = assign_layouts(sample.graph, *std::move(tasks));
     if (!tasks.ok()) continue;
-    for (const Task& task : *tasks) {
+    for (const search::Task& task : *tasks) {
       const auto time = timer.measure(sample.graph, task);
       EXPECT_TRUE(time.ok() ? *time >= 0 && *time < 1e6 : time.error().kind == ErrorKind::kUnsupported)
           << task.name(sample.graph) << ": " << (time.ok() ? fmt::format("{} us", *time) : time.error().message());
@@ -198,9 +198,9 @@ graph twice(x: float32[4,32]) -> (y: float32[4,32]) {
   y = MatMul(a, w)
 }
 )");
-  const CompileOptions options = host_options();
+  const search::CompileOptions options = host_options();
   kernel::Records records = kernel::Records::in_memory();
-  TaskTimer timer(options, records);
+  search::TaskTimer timer(options, records);
   const auto times = timer.measure(twice.all());
   ASSERT_EQ(times.size(), 2);
   EXPECT_EQ(*times[0], *times[1]);
@@ -209,25 +209,25 @@ graph twice(x: float32[4,32]) -> (y: float32[4,32]) {
 
 TEST(TaskTimer, AnotherMachinesCodeIsNotRun) {
   const Timed layer(kLayer);
-  CompileOptions options = host_options();
+  search::CompileOptions options = host_options();
   std::get<kernel::CpuTarget>(options.target).extensions.emplace_back("no such extension");
   kernel::Records records = kernel::Records::in_memory();
-  TaskTimer timer(options, records);
+  search::TaskTimer timer(options, records);
   EXPECT_EQ(timer.measure(layer.graph, layer.tasks[0]).error().kind, ErrorKind::kUnsupported);
   EXPECT_TRUE(records.list({})->empty());
 }
 
 TEST(TaskTimer, WhatFailedIsNotTriedAgain) {
   const Timed layer(kLayer);
-  const CompileOptions options = host_options();
+  const search::CompileOptions options = host_options();
   kernel::Records records = kernel::Records::in_memory();
-  TaskTimer timer(options, records);
+  search::TaskTimer timer(options, records);
   ASSERT_TRUE(timer.measure(layer.graph, layer.tasks[0]).ok());
   kernel::Record record = records.list({})->at(0);
   record.microseconds = std::nullopt;
   record.failure = "no code for it";
   ASSERT_TRUE(records.add(record).ok());
-  TaskTimer later(options, records);
+  search::TaskTimer later(options, records);
   const auto again = later.measure(layer.graph, layer.tasks[0]);
   ASSERT_FALSE(again.ok());
   EXPECT_NE(again.error().message().find("no code for it"), std::string::npos);
@@ -238,12 +238,12 @@ TEST(TaskTimer, RooflinesGrowWithTheWorkAndNeedNoMeasurementOfIt) {
   const Timed small(kLayer), large(
                                  "opset 17\ngraph g(x: float32[800,320]) -> (y: float32[800,1600]) {\n  w: "
                                  "float32[320,1600] = random 1\n  y = MatMul(x, w)\n}\n");
-  const CompileOptions options = host_options();
+  const search::CompileOptions options = host_options();
   kernel::Records records = kernel::Records::in_memory();
   ASSERT_TRUE(
       records.set_constant(kernel::fingerprint(kernel::host_target(), options.threads), "fma_gflops", 100).ok());
   ASSERT_TRUE(records.set_constant(kernel::fingerprint(kernel::host_target(), options.threads), "memory_gbs", 10).ok());
-  TaskTimer timer(options, records);
+  search::TaskTimer timer(options, records);
   const double least = *timer.roofline(large.graph, large.tasks[0]);
   EXPECT_NEAR(least, 2.0 * 800 * 320 * 1600 / 100 / 1e3, 0.1 * least);
   EXPECT_LT(*timer.roofline(small.graph, small.tasks[0]), 10);
@@ -279,9 +279,9 @@ TEST(TaskTimer, SumsOfTasksAreAboutWhatTheirModelTakes) {
         "Relu(c{0})\n",
         layer, layer + 1);
   const Timed net(text + "}\n");
-  const CompileOptions options = host_options(1);
+  const search::CompileOptions options = host_options(1);
   kernel::Records records = kernel::Records::in_memory();
-  TaskTimer timer(options, records);
+  search::TaskTimer timer(options, records);
   double sum = 0;
   for (const auto& time : timer.measure(net.all())) sum += *time;
   const auto result = compile(net.graph, options);

@@ -4,9 +4,9 @@
 #include <gtest/gtest.h>
 
 #include "graph/node_form.h"
+#include "search/code/prepare.h"
+#include "search/code/run_artifact.h"
 #include "search/compiled.h"
-#include "search/prepare.h"
-#include "search/run_artifact.h"
 #include "util/random.h"
 #include "verify/check/equivalence.h"
 
@@ -16,7 +16,7 @@ namespace isomer::test {
 inline Graph through_a_file(Graph graph) {
   CHECK(lower_to_opset(graph, 17).ok());
   for (const NodeId id : graph.nodes()) CHECK(graph.node(id).domain.empty());
-  CHECK(prepare_for_code(graph, {.level = 2, .threads = 1}).ok());
+  CHECK(search::prepare_for_code(graph, {.level = 2, .threads = 1}).ok());
   return graph;
 }
 
@@ -33,7 +33,7 @@ inline void expect_same_function(const Graph& expected, const Graph& read, Rando
     inputs[0].push_back(te::Array::reals(DataType::kFloat32, *constants(*expected.value(input).type.shape), values));
   }
   const auto same = compare_with(
-      expected, [&](std::span<const te::Array> given) { return run_artifact(*session, given); }, inputs, 1);
+      expected, [&](std::span<const te::Array> given) { return search::run_artifact(*session, given); }, inputs, 1);
   ASSERT_TRUE(same.ok()) << same.error().message();
   EXPECT_LE(same->max_error_over_bound, loss) << same->difference->text();
 }

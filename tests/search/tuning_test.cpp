@@ -1,12 +1,12 @@
 // Models as problems for a tuner, and schedules that were tuned in code.
-#include "search/tuning.h"
+#include "search/code/tuning.h"
 
 #include <gtest/gtest.h>
 
 #include "graph/interpret.h"
 #include "kernel/fingerprint.h"
+#include "search/code/run_artifact.h"
 #include "search/compiled.h"
-#include "search/run_artifact.h"
 #include "tune/candidates.h"
 #include "tune/tuned.h"
 
@@ -25,14 +25,14 @@ graph layers(x: float32[8,32]) -> (y: float32[8,32]) {
 }
 )";
 
-CompileOptions options_here() {
-  CompileOptions options;
+search::CompileOptions options_here() {
+  search::CompileOptions options;
   options.target = kernel::host_target();
   return options;
 }
 
 TEST(TuningProblems, AreTasksEachOnceWithHowOftenModelsRunIt) {
-  TuningProblems all;
+  search::TuningProblems all;
   ASSERT_TRUE(add_problems(all, parsed(kLayers), options_here()).ok());
   ASSERT_EQ(all.problems.size(), 2U);
   EXPECT_EQ(all.models[0].times, (std::vector<double>{2, 1}));
@@ -53,7 +53,7 @@ graph other(x: float32[8,32]) -> (y: float32[8,32]) {
 
 /// A part has other tasks where another program stands in it.
 TEST(TuningProblems, OfOtherProgramsAreChangesOfTheFirst) {
-  TuningProblems all;
+  search::TuningProblems all;
   ASSERT_TRUE(add_problems(all, parsed(kLayers), options_here()).ok());
   std::string text(kLayers);
   text.replace(text.find("Relu(c)"), 7, "Tanh(c)");
@@ -70,8 +70,8 @@ TEST(TuningProblems, OfOtherProgramsAreChangesOfTheFirst) {
 /// A schedule that records call tuned is compiled, and computes the same.
 TEST(TunedSchedules, AreWhatIsCompiled) {
   const Graph graph = parsed(kLayers);
-  const CompileOptions options = options_here();
-  TuningProblems all;
+  const search::CompileOptions options = options_here();
+  search::TuningProblems all;
   ASSERT_TRUE(add_problems(all, graph, options).ok());
   const tune::Problem& problem = all.problems[0];
   const tune::Candidates candidates(problem.start, options.space, machine_of(options), problem.flops);
@@ -87,7 +87,7 @@ TEST(TunedSchedules, AreWhatIsCompiled) {
   record.microseconds = 1;
   ASSERT_TRUE(records.add(record).ok());
 
-  CompileOptions with = options;
+  search::CompileOptions with = options;
   take_tuned(with, records, problem.weights);
   const auto tuned = compile(graph, with), plain = compile(graph, options);
   ASSERT_TRUE(tuned.ok() && plain.ok());
@@ -99,7 +99,7 @@ TEST(TunedSchedules, AreWhatIsCompiled) {
   for (double& each : x) each = random.uniform(-1, 1);
   const std::vector<te::Array> inputs = {te::Array::reals(DataType::kFloat32, {8, 32}, x)};
   const auto expected = interpret(graph, inputs, {});
-  const auto found = run_artifact(*opened(tuned->artifact), inputs);
+  const auto found = search::run_artifact(*opened(tuned->artifact), inputs);
   ASSERT_TRUE(expected.ok() && found.ok());
   for (int64_t k = 0; k < 8 * 32; ++k) EXPECT_NEAR((*found)[0].as_double(k), (*expected)[0].as_double(k), 1e-5) << k;
 

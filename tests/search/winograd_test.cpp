@@ -86,7 +86,7 @@ TEST(Winograd, TransformsStayInRegisters) {
   const auto result = compiled(through_a_file(graph_of({1, 32, 32, {16, 16}, {3, 3}, {4, 4}, {1, 1}}, false)), 1);
   ASSERT_TRUE(result.ok()) << result.error().message();
   int transforms = 0;
-  for (const RegionTask& task : result->whole.tasks) {
+  for (const search::GraphTask& task : result->whole.tasks) {
     if (task.name.find("WinogradInput") == std::string::npos && task.name.find("WinogradOutput") == std::string::npos)
       continue;
     ++transforms;
@@ -123,7 +123,7 @@ graph g(x: float32[1,16,14,14]) -> (y: float32[1,16,10,10]) {
                                1);
   ASSERT_TRUE(result.ok()) << result.error().message();
   std::vector<std::string> names;
-  for (const RegionTask& task : result->whole.tasks) names.push_back(task.name);
+  for (const search::GraphTask& task : result->whole.tasks) names.push_back(task.name);
   EXPECT_THAT(names, testing::ElementsAre("Relayout", "Conv", "WinogradInput", "MatMul", "WinogradOutput",
                                           "WinogradInput", "MatMul", "WinogradOutput", "Conv", "Relayout"));
 }

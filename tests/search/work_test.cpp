@@ -1,5 +1,5 @@
 // What models have to do, counted by hand.
-#include "search/work.h"
+#include "search/cost/work.h"
 
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ TEST(Work, CountsArithmeticTrafficNodesAndWeights) {
     s: int64[2] = {4, 2}
     z: float32[4,2] = Reshape(y, s)
   })");
-  const auto work = work_of(graph);
+  const auto work = search::work_of(graph);
   ASSERT_TRUE(work.ok()) << work.error().message();
   EXPECT_EQ(work->operations, 2 * 2 * 8 * 4);
   EXPECT_EQ(work->bytes, 4 * (2 * 8 + 8 * 4 + 2 * 4)) << "a Reshape moves nothing";
@@ -29,7 +29,7 @@ TEST(Work, OfConstantsAloneIsDoneBeforehand) {
     w: float32[2] = Exp(v)
     z: float32[2] = Mul(x, w)
   })");
-  const auto work = work_of(graph);
+  const auto work = search::work_of(graph);
   ASSERT_TRUE(work.ok()) << work.error().message();
   EXPECT_EQ(work->nodes, 1);
   EXPECT_EQ(work->operations, 2);
@@ -37,7 +37,7 @@ TEST(Work, OfConstantsAloneIsDoneBeforehand) {
 }
 
 TEST(Work, IsNoMoreWhereNothingIs) {
-  const Work work{10, 10, 10, 10, 0};
+  const search::Work work{10, 10, 10, 10, 0};
   EXPECT_TRUE(is_no_more(work, work));
   EXPECT_FALSE(is_no_more({11, 0, 0, 0, 0}, work));
   EXPECT_FALSE(is_no_more({0, 11, 0, 0, 0}, work));

@@ -138,7 +138,7 @@ bool Substitutions::is_still_there(const Program& program, const Match& match) c
         !program.contains(application))
       return false;
     const auto arguments = program.arguments(application);
-    // Whoever carries a match over to another program (search/transfer.h) may come upon another operator.
+    // Whoever carries a match over to another program (search/strategies/lockstep.h) may come upon another operator.
     if (program.op(application) != pattern.op || arguments.size() != pattern.arguments.size()) return false;
     const auto fit = [&](bool turned) {
       for (size_t k = 0; k < arguments.size(); ++k)

@@ -1,0 +1,112 @@
+#include "search/cost/baseline.h"
+
+#include <algorithm>
+
+#include "graph/bind.h"
+#include "graph/memory_estimate.h"
+#include "graph/te/integer.h"
+#include "util/clock.h"
+#include "verify/check/inputs.h"
+
+namespace isomer::search {
+namespace {
+
+/// What is left open is raced at the first of these sizes that the model takes, and at which it is no more arithmetic
+/// than kMostOperations: at one, runtimes do other things than where people use them.
+constexpr int64_t kSizes[] = {32, 8, 2, 1};
+constexpr double kMostOperations = 1e10;
+
+/// Rounds of a race at least, where runs are long for the time there is.
+constexpr int kOfLongRuns = 5;
+
+}  // namespace
+
+Baseline::Baseline(const Graph& model, Backend& backend, Options options)
+    : model_(model), backend_(backend), options_(std::move(options)) {
+  options_.race.threads = options_.threads;
+  options_.race.settle_seconds = std::max(options_.race.settle_seconds, backend_.settle_seconds());
+}
+
+Result<void> Baseline::open(const Graph& simplified) {
+  runner_.reset();
+  if (!backend_.can_run()) {
+    why_not_open_ = "no runtime to measure in was found";
+    return {};
+  }
+  const std::vector<std::string> dims = free_dims(model_);
+  for (const int64_t size : kSizes) {
+    sizes_.clear();
+    for (const std::string& dim : dims) sizes_[dim] = size;
+    if (size > 1 && !(dims.empty() || is_modest(simplified))) continue;
+    const auto opened = open_at_sizes(simplified);
+    if (opened.ok() || opened.error().kind == ErrorKind::kStopped) return opened;
+    runner_.reset();
+    why_not_open_ = opened.error().message();
+    if (dims.empty()) break;
+  }
+  return {};
+}
+
+Result<void> Baseline::open_at_sizes(const Graph& simplified) {
+  const auto start = Clock::now();
+  TRY_VOID(check_room());
+  TRY(inputs_, inputs());
+  if (backend_.simplifies()) {
+    TRY(runner_, backend_.runner(simplified, inputs_));
+  } else {
+    TRY(runner_, backend_.runner_as_given(model_, inputs_));
+  }
+  TRY_VOID(runner_->run());
+  open_seconds_ = seconds_since(start);
+  const auto again = Clock::now();
+  TRY_VOID(runner_->run());
+  run_microseconds_ = 1e6 * seconds_since(again);
+  why_not_open_.clear();
+  return {};
+}
+
+bool Baseline::is_modest(const Graph& graph) const {
+  const auto there = bound(graph);
+  if (!there.ok()) return false;
+  const auto work = work_of(*there);
+  return work.ok() && work->operations <= kMostOperations;
+}
+
+Result<Graph> Baseline::bound(Graph graph) const {
+  if (!sizes_.empty()) TRY_VOID(bind_inputs(graph, sizes_, {}));
+  return graph;
+}
+
+Result<std::vector<Tensor>> Baseline::inputs(int set) const {
+  TRY(const Graph there, bound(model_));
+  return generate_inputs(there, {.seed = options_.seed + static_cast<uint64_t>(set), .memory = options_.memory});
+}
+
+Result<void> Baseline::check_room() const {
+  if (options_.memory.is_none()) return {};
+  TRY(const Graph there, bound(model_));
+  TRY(GraphMemory raced, memory_to_run(there));
+  raced.weights = te::saturating_mul(raced.weights, 3);
+  raced.peak = te::saturating_mul(raced.peak, 2);
+  return check_fits(raced, options_.memory, "the search");
+}
+
+Result<Raced> Baseline::race(Runner& other, double times_as_long, Runner* first) const {
+  RaceOptions options = options_.race;
+  options.seconds *= times_as_long;
+  return search::race(first ? *first : *runner_, other, options);
+}
+
+void Baseline::set_race_seconds(double seconds) {
+  options_.race.seconds = seconds;
+  int& least = options_.race.least_rounds;
+  const double rounds = std::min<double>(least, seconds / (2 * std::max(turn_seconds(), 1e-6)));
+  least = std::clamp(static_cast<int>(rounds), std::min(kOfLongRuns, least), least);
+}
+
+double Baseline::race_seconds() const {
+  // Where nobody wins plainly, those of long runs take longer.
+  return is_open() ? std::max(options_.race.seconds, 2 * kFewestRounds * turn_seconds()) : 0;
+}
+
+}  // namespace isomer::search
