@@ -186,7 +186,7 @@ Result<void> sweep(const Options& options) {
       candidate.failure = "no time";
       return;
     }
-    auto made = gpu_code({&candidate.kernel}, runner->arch(), 1);
+    auto made = search::gpu_code({&candidate.kernel}, runner->arch(), 1);
     if (made.ok())
       candidate.code = *std::move(made);
     else
