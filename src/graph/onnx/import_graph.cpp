@@ -11,6 +11,7 @@
 #include "graph/onnx/extra.pb.h"
 #include "graph/onnx/import_attribute.h"
 #include "graph/onnx/parse.h"
+#include "graph/onnx/sequences.h"
 #include "graph/onnx/types.h"
 #include "graph/onnx/versions.h"
 
@@ -126,6 +127,7 @@ class GraphBuilder {
     TRY_VOID(declare_outputs());
     for (const int i : order) TRY_VOID(add_node(i));
     TRY_VOID(add_outputs());
+    sequences_.remove_unread();
     graph_.set_captures(captured_formals_);
     return std::move(graph_);
   }
@@ -266,6 +268,7 @@ class GraphBuilder {
     const auto opset = info_.opsets.find(domain);
     if (opset == info_.opsets.end() && !proto.has_opset())
       return invalid(place, "an import of domain '{}' expected, none found", domain.empty() ? "ai.onnx" : domain);
+    if (sequences_.replaces(node)) return check_declared(proto);
     const int64_t version = proto.has_opset() ? proto.opset() : opset->second;
     TRY(const std::vector<NodeId> added, add_checked(std::move(node), version));
     if (opset != info_.opsets.end() && version != opset->second)
@@ -443,6 +446,7 @@ class GraphBuilder {
   TensorReader& tensors_;
   GraphBuilder* outer_;
   Graph graph_;
+  Sequences sequences_{graph_};
   std::unordered_map<std::string, ValueId> values_;
   std::unordered_map<std::string_view, const ValueInfoProto*> declared_;
   std::vector<ValueId> captured_, captured_formals_;
