@@ -58,7 +58,8 @@ const Tensor* NodeForm::constant(int i) const {
 }
 
 std::optional<std::vector<int64_t>> NodeForm::ints(int i) const {
-  if (const Tensor* tensor = constant(i); tensor && is_int(tensor->dtype())) return tensor->integers();
+  if (const Tensor* tensor = constant(i); tensor && (is_int(tensor->dtype()) || tensor->dtype() == DataType::kBool))
+    return tensor->integers();
   if (!has_input(i) || !graph_.value(node_.inputs[i]).content) return std::nullopt;
   std::vector<int64_t> values;
   for (const auto& element : *graph_.value(node_.inputs[i]).content) {

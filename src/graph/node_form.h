@@ -55,6 +55,8 @@ class NodeForm {
   ValueId scalar(DataType dtype, double value, std::string_view hint);
   /// A node before this one; gives its only output.
   Result<ValueId> emit(std::string_view op_type, std::vector<ValueId> inputs, Attributes attributes = {});
+  /// A node whose values are in the graph, before this one.
+  Result<void> emit(Node node) { return add(std::move(node)); }
   /// This node's output i now goes to a new value; the old one is returned and must be given to `emit_after`.
   ValueId detour(int output);
   /// A node after this one whose only output is `output`.

@@ -2,8 +2,10 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <map>
 #include <set>
 
+#include "graph/algorithms.h"
 #include "graph/ops/common.h"
 #include "graph/ops/indexing.h"
 #include "graph/ops/registry.h"
@@ -200,6 +202,47 @@ Result<std::vector<ValueType>> if_infer(const OpContext& context) {
 Result<std::vector<Array>> if_run(const OpContext& context, std::span<const Array> inputs, BodyRunner& runner) {
   TRY(const int64_t taken, scalar_of(context, inputs[0], "cond"));
   return runner.run(context.get_graph(taken ? "then_branch" : "else_branch"), {});
+}
+
+/// The nodes of the branch that is taken, where the condition is known.
+Result<void> taken_branch(NodeForm& form) {
+  const auto taken = form.ints(0);
+  if (!taken || taken->size() != 1) return form.unsupported("a known condition expected");
+  const Graph& body = *std::get<GraphPtr>(form.node().attributes.at(taken->front() ? "then_branch" : "else_branch"));
+  const std::vector<ValueId> outputs = form.node().outputs;
+  std::map<ValueId, ValueId> outside;
+  for (size_t k = 0; k < body.captures().size(); ++k) outside.emplace(body.captures()[k], form.node().captures[k]);
+  // What nodes of the branch make for one output is the output itself; all else gets a name of its own.
+  for (size_t k = 0; k < outputs.size(); ++k)
+    if (outputs[k].valid() && body.value(body.outputs()[k]).producer.valid())
+      outside.emplace(body.outputs()[k], outputs[k]);
+  const auto placed = [&](ValueId inner) {
+    if (!inner.valid()) return inner;
+    const auto [known, is_new] = outside.try_emplace(inner);
+    if (!is_new) return known->second;
+    const Value& value = body.value(inner);
+    const std::string name = form.graph().fresh_name(value.name);
+    if (value.constant) return known->second = form.graph().add_constant(*value.constant, name);
+    Value made;
+    made.name = name;
+    // Sizes that a body gives a name mean nothing outside.
+    if (value.type.is_tensor()) made.type = of_unknown_rank(value.type.dtype);
+    return known->second = form.graph().add_value(std::move(made));
+  };
+  TRY(const std::vector<NodeId> order, topological_order(body));
+  for (const NodeId id : order) {
+    Node node = body.node(id);
+    for (auto* list : {&node.inputs, &node.captures, &node.outputs})
+      for (ValueId& value : *list) value = placed(value);
+    if (!node.name.empty() && !form.node().name.empty())
+      node.name = form.node().name + (node.name.starts_with('/') ? "" : "/") + node.name;
+    TRY_VOID(form.emit(std::move(node)));
+  }
+  form.replace();
+  for (size_t k = 0; k < outputs.size(); ++k)
+    if (const ValueId made = placed(body.outputs()[k]); outputs[k].valid() && made != outputs[k])
+      TRY_VOID(form.emit_as(static_cast<int>(k), "Identity", {made}));
+  return {};
 }
 
 // Loop
@@ -598,7 +641,8 @@ std::vector<OpDef> control_flow() {
        .versions = {{19}, {16}, {13}, {11}, {1}},
        .infer = if_infer,
        .control = if_run,
-       .form = BranchForm{.then_body = "then_branch", .else_body = "else_branch"}},
+       .form = BranchForm{.then_body = "then_branch", .else_body = "else_branch"},
+       .expand = taken_branch},
       {.name = "Loop",
        .since = 21,
        .inputs = {"M?:I", "cond?:B", "v_initial*:V~"},

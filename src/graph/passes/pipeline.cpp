@@ -16,6 +16,7 @@
 #include "graph/passes/shrink_constants.h"
 #include "graph/passes/simplify_shapes.h"
 #include "graph/passes/spell_out.h"
+#include "graph/passes/take_branches.h"
 #include "util/check.h"
 #include "util/clock.h"
 #include "util/stop.h"
@@ -30,10 +31,15 @@ struct Pass {
 
 /// Bit for bit.
 constexpr Pass kSimplify[] = {
-    {"remove dead", remove_dead},           {"fold constants", fold_constants},
-    {"shrink constants", shrink_constants}, {"remove identities", remove_identities},
-    {"drop defaults", drop_defaults},       {"merge casts", merge_casts},
-    {"simplify shapes", simplify_shapes},   {"compose movement", compose_movement},
+    {"remove dead", remove_dead},
+    {"fold constants", fold_constants},
+    {"take branches", take_branches},
+    {"shrink constants", shrink_constants},
+    {"remove identities", remove_identities},
+    {"drop defaults", drop_defaults},
+    {"merge casts", merge_casts},
+    {"simplify shapes", simplify_shapes},
+    {"compose movement", compose_movement},
     {"merge equal", merge_equal},
 };
 

@@ -201,6 +201,21 @@ std::vector<std::pair<int, int>> ProofRecorder::members_of(int first, int second
   return result;
 }
 
+/// What a branch that was taken passes on is what it was given: elements are not read through the node of the branches.
+/// Whether there was one.
+bool ProofRecorder::look_through_branches(int value) {
+  const Ledger& ledger = proof_->ledger();
+  bool is_new = false;
+  for (const int each : below(value)) {
+    if (!ledger.producer(each).first->control) continue;
+    for (const auto& [member, itself] : members_of(each, each))
+      for (const int argument : ledger.arguments(member))
+        if (argument >= 0 && !ledger.equal(argument, itself) && ledger.type(argument) == ledger.type(itself))
+          is_new = same(member, argument) || is_new;
+  }
+  return is_new;
+}
+
 bool ProofRecorder::prove(int first, int second, int depth) {
   const Ledger& ledger = proof_->ledger();
   if (first < 0 || second < 0) return first == second;
@@ -212,7 +227,7 @@ bool ProofRecorder::prove(int first, int second, int depth) {
     if (ledger.equal(first, second)) return true;
     if (ledger.tensor(first) && ledger.tensor(second)) return false;
   }
-  if (same(first, second)) return true;
+  if (same(first, second) || (look_through_branches(first) && same(first, second))) return true;
   const auto by_arguments = [&](int a, int b) {
     const auto p = ledger.producer(a), q = ledger.producer(b);
     if (!p.first || p != q) return false;

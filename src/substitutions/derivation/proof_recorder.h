@@ -68,6 +68,7 @@ class ProofRecorder {
   bool same(int first, int second);
   bool expand(int value);
   void expand_own(int first);
+  bool look_through_branches(int value);
   bool settle(int value);
   bool settle(int value, std::set<int>& seen);
   bool infer(int value);

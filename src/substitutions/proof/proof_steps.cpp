@@ -293,7 +293,8 @@ Result<ProofSteps::Taken> ProofSteps::done(const ExpandStep& step) {
   TRY(Ledger::Part part, part_of(step.value));
   const Node node = part.graph.node(part.node);
   if (!node.op->expand) return invalid(node.op_type, "a composite expected, a plain operator found");
-  Taken taken{{}, FloatClass::kReassociated};
+  // Bodies run as they stand, whoever runs them.
+  Taken taken{{}, node.op->control ? FloatClass::kExact : FloatClass::kReassociated};
   TRY_VOID(allow(taken.float_class));
   TRY_VOID(infer_node(part.graph, part.node));
   TRY_VOID(reform_node(part.graph, part.node, node.op->expand));

@@ -464,8 +464,11 @@ class Ledger::Reader {
       if (!spelled) continue;
       std::vector<int> operands;
       for (const size_t input : spelled->arguments) operands.push_back(numbers.at(node.inputs[input]));
-      TRY(const std::vector<int> same, ledger_.apply(placed(spelled->operation), operands));
-      for (size_t k = 0; k < node.outputs.size(); ++k) TRY_VOID(ledger_.merge(outputs[k], same[k]));
+      const auto same = ledger_.apply(placed(spelled->operation), operands);
+      // A branch may be for other inputs than these.
+      if (!same.ok() && same.error().kind == ErrorKind::kInvalid && !around.empty()) continue;
+      TRY_VOID(same);
+      for (size_t k = 0; k < node.outputs.size(); ++k) TRY_VOID(ledger_.merge(outputs[k], (*same)[k]));
     }
     return numbers;
   }

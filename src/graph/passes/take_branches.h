@@ -1,0 +1,10 @@
+// A node that runs one of two bodies, and the graph says which: the nodes of that body.
+#pragma once
+
+#include "graph/passes/pass.h"
+
+namespace isomer {
+
+Result<int> take_branches(Graph& graph, PassContext& context);
+
+}  // namespace isomer
