@@ -89,13 +89,25 @@ std::optional<Stride> stride_of(const ElementMap& map, size_t k) {
   return map.index[k] == normal_index(along, to) ? std::optional(stride) : std::nullopt;
 }
 
-Expr normal_index(const Expr& expr, const Shape& extents) {
-  const Expr bound = te::transform(expr, [&](const Expr& node) {
+namespace {
+
+/// Iterators of axes that have one element are 0.
+Expr without_single(const Expr& expr, const Shape& extents) {
+  return te::transform(expr, [&](const Expr& node) {
     const te::Var* axis = as_axis(node);
     const bool is_single = axis && static_cast<size_t>(axis->index) < extents.size() && extents[axis->index].is(1);
     return is_single ? te::index(0) : Expr();
   });
-  return te::simplify_index(bound, ranges_of(extents));
+}
+
+}  // namespace
+
+Expr normal_index(const Expr& expr, const Shape& extents) {
+  return te::simplify_index(without_single(expr, extents), ranges_of(extents));
+}
+
+Expr normal_data(const Expr& expr, const Shape& extents) {
+  return te::simplify_data(without_single(expr, extents), ranges_of(extents));
 }
 
 Expr with_axes(const Expr& expr, const std::vector<Expr>& index) {

@@ -41,6 +41,8 @@ std::optional<Stride> stride_of(const ElementMap& map, size_t k);
 
 /// In normal form over axes of these extents; an axis of extent 1 is at 0.
 te::Expr normal_index(const te::Expr& expr, const Shape& extents);
+/// The same of an element over these axes (te::simplify_data).
+te::Expr normal_data(const te::Expr& expr, const Shape& extents);
 /// The expression where axis(k) is index[k].
 te::Expr with_axes(const te::Expr& expr, const std::vector<te::Expr>& index);
 

@@ -128,7 +128,7 @@ Expr without_neutral(const Expr& expr, FloatClass& fp_class) {
   });
 }
 
-te::Expr simplified(const te::Expr& expr, const Shape& extents) { return normal_index(expr, extents); }
+te::Expr simplified(const te::Expr& expr, const Shape& extents) { return normal_data(expr, extents); }
 
 std::optional<std::pair<Shape, Expr>> pointwise_of(const te::Program& program, int output) {
   const te::StageValue made = program.outputs[static_cast<size_t>(output)];

@@ -244,7 +244,7 @@ void separate_whole_tiles(Kernel& kernel, Statements& statements, LoopRanges& ra
       only_block(whole.front())->predicate = rest;
       std::map<int, Expr> renamed;
       rename_copy(kernel, whole, ".whole", renamed);
-      rewrite_expressions(whole, [&](const Expr& e) { return te::simplify_index(substitute(e, renamed)); });
+      rewrite_expressions(whole, [&](const Expr& e) { return te::simplify_data(substitute(e, renamed)); });
       statement.node = Branch{condition, std::move(whole), {std::exchange(statement, {})}};
     } else if (inner.empty()) {
       ranges.enter(*loop);

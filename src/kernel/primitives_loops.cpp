@@ -247,7 +247,7 @@ Statements copy_of_body(Kernel& kernel, const Place& place, const std::string& s
   std::map<int, Expr> renamed = {{loop.variable, value}};
   for (const auto& [buffer, copy] : own) replace_buffer(kernel, apart, buffer, copy);
   rename_copy(kernel, apart, suffix, renamed);
-  rewrite_expressions(apart, [&](const Expr& e) { return te::simplify_index(substitute(e, renamed)); });
+  rewrite_expressions(apart, [&](const Expr& e) { return te::simplify_data(substitute(e, renamed)); });
   return apart;
 }
 

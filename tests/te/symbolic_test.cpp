@@ -40,6 +40,21 @@ auto mapped(Shape axes, Expr body) {
   return [=](Program& p) { return p.map(axes, body); };
 }
 
+TEST(SymbolicContents, know_nothing_of_what_a_type_may_not_hold) {
+  const Contents shape = {n};
+  const auto scaled = [&](DataType dtype, int64_t factor) {
+    const Expr narrow = cast(dtype, input(0, {axis(0)}));
+    return contents_of(mapped(vector(1), narrow * literal(Number(factor), dtype)), {&shape});
+  };
+  EXPECT_EQ(scaled(DataType::kInt32, 2), "[2*n]");
+  EXPECT_EQ(scaled(DataType::kInt32, 1'000'000'000), "unknown");
+  EXPECT_EQ(scaled(DataType::kInt64, 1'000'000), "[1000000*n]");
+  EXPECT_EQ(scaled(DataType::kInt64, int64_t{1} << 59), "unknown");
+  EXPECT_EQ(scaled(DataType::kFloat32, 100'000), "unknown");
+  const Expr wide = input(0, {axis(0)}) * index(1'000'000);
+  EXPECT_EQ(contents_of(mapped(vector(1), cast(DataType::kInt32, wide)), {&shape}), "unknown");
+}
+
 TEST(SymbolicContents, follow_a_shape_computation) {
   const Contents shape = {n, Dim(3), m + 1}, indices = {Dim(2), Dim(0)}, tail = {Dim(-1), std::nullopt};
   const Expr element = input(0, {axis(0)});

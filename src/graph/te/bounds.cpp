@@ -68,7 +68,25 @@ bool Simplifier::is_nonzero(const Polynomial& p) {
   return r.low > 0 || r.high < 0;
 }
 
+bool Simplifier::is_wild(const Polynomial& p) {
+  return of_ == Of::kData && std::any_of(p.terms.begin(), p.terms.end(), [&](const Term& term) {
+           return std::any_of(term.factors.begin(), term.factors.end(),
+                              [&](const Expr& each) { return is_wild(each); });
+         });
+}
+
+bool Simplifier::is_wild(const Expr& atom) {
+  if (as<Var>(atom) || as<Symbol>(atom)) return false;
+  if (const auto known = wild_.find(&*atom); known != wild_.end()) return known->second.second;
+  // A literal here is one beyond saturation.
+  const bool has_data = as<Literal>(atom) || has_load(atom);
+  const bool result = has_data && !range(atom).is_finite();
+  wild_.emplace(&*atom, std::pair(atom, result));
+  return result;
+}
+
 Range Simplifier::range(const Polynomial& polynomial) {
+  if (may_wrap(polynomial)) return {};
   const Range terms = range_of_terms(polynomial);
   if (polynomial.terms.size() < 2 || case_depth_ >= kMaxCases) return terms;
   return intersected(terms, range_by_cases(polynomial));
@@ -132,7 +150,9 @@ Range Simplifier::range(const Expr& expr) {
       [&](const Unary& e) {
         if (e.op == UnaryOp::kNeg) return negated(range(e.operand));
         if (e.op != UnaryOp::kAbs) return Range();
-        const Range r = range(e.operand);
+        const Range r = range(polynomial(e.operand));
+        // The least number of all has none that is its opposite.
+        if (!r.has_low() && is_wild(polynomial(e.operand))) return Range();
         return r.low >= 0 ? r : Range{std::max<int64_t>({0, r.low, -r.high}), std::max(-r.low, r.high)};
       },
       [&](const Binary& e) { return range_of_binary(e); },

@@ -36,14 +36,20 @@ bool is_comparison(BinaryOp op) {
   return op == BinaryOp::kEqual || op == BinaryOp::kLess || op == BinaryOp::kLessEqual;
 }
 
-/// The folded value of an int64 operation on two literals; nothing where it has none (division by zero).
+/// The folded value of an int64 operation on two literals; nothing where it has none (division by zero), or where it is
+/// none of 64 bits: elements wrap there, places don't come there.
 std::optional<int64_t> fold(BinaryOp op, int64_t a, int64_t b) {
+  const auto fitting = [](__int128 value) {
+    const auto narrow = static_cast<int64_t>(value);
+    return narrow == value ? std::optional(narrow) : std::nullopt;
+  };
+  const auto wide = static_cast<__int128>(a);
   switch (op) {
-    case BinaryOp::kAdd: return saturating_add(a, b);
-    case BinaryOp::kSub: return saturating_sub(a, b);
-    case BinaryOp::kMul: return saturating_mul(a, b);
-    case BinaryOp::kDiv: return b == 0 ? std::nullopt : std::optional(b == -1 ? saturating_sub(0, a) : a / b);
-    case BinaryOp::kFloorDiv: return b == 0 ? std::nullopt : std::optional(floor_div(a, b));
+    case BinaryOp::kAdd: return fitting(wide + b);
+    case BinaryOp::kSub: return fitting(wide - b);
+    case BinaryOp::kMul: return fitting(wide * b);
+    case BinaryOp::kDiv: return b == 0 ? std::nullopt : fitting(wide / b);
+    case BinaryOp::kFloorDiv: return b == 0 ? std::nullopt : b == -1 ? fitting(-wide) : std::optional(floor_div(a, b));
     case BinaryOp::kFloorMod: return b == 0 ? std::nullopt : std::optional(floor_mod(a, b));
     case BinaryOp::kTruncMod: return b == 0 ? std::nullopt : std::optional(b == -1 ? 0 : a % b);
     case BinaryOp::kMin: return std::min(a, b);

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string_view>
 #include <unordered_map>
@@ -32,7 +33,10 @@ inline constexpr int kMaxCases = 3;
 
 class Simplifier {
  public:
-  explicit Simplifier(Ranges ranges) : ranges_(std::move(ranges)) {}
+  /// What an expression says: where something lies, which is less than 2^62 in all that is added up for it, or data,
+  /// whose arithmetic is that of 64 bits. Indices of loads in data say places.
+  enum class Of : uint8_t { kPlaces, kData };
+  explicit Simplifier(Ranges ranges, Of of = Of::kPlaces) : ranges_(std::move(ranges)), of_(of) {}
 
   /// The normal form of an expression of any type.
   Expr simplify(const Expr& expr);
@@ -47,13 +51,18 @@ class Simplifier {
   bool is_nonnegative(const Polynomial& p) { return range(p).low >= 0; }
   bool is_positive(const Polynomial& p) { return range(p).low > 0; }
   bool is_nonzero(const Polynomial& p);
+  /// Whether it is of data that may be any number of 64 bits; what rules say of order and division needs to know
+  /// better.
+  bool is_wild(const Polynomial& p);
+  /// … and computed with: nothing is known of a sum that may begin anew at -2^63.
+  bool may_wrap(const Polynomial& p) { return !p.is_constant() && !p.single_atom() && is_wild(p); }
 
   /// Called with the name of each rule that was used, when set.
   std::function<void(std::string_view)> on_rule;
 
  private:
   Polynomial read(const Expr& expr);
-  Polynomial read_binary(const Expr& expr, const Binary& e);
+  Polynomial read_binary(const Binary& e);
   Polynomial rewrite_sum(Polynomial sum);
   Expr condition(const Expr& expr);
   Expr comparison(BinaryOp op, const Polynomial& difference);
@@ -63,6 +72,8 @@ class Simplifier {
   std::optional<Polynomial> margin(const Expr& part);
   Expr selection(const Select& e);
   Expr rebuilt(const Expr& expr);
+  Expr wild_comparison(BinaryOp op, const Polynomial& a, const Polynomial& b);
+  bool is_wild(const Expr& atom);
 
   Range range_of_terms(const Polynomial& polynomial);
   Range range_by_cases(const Polynomial& polynomial);
@@ -70,6 +81,9 @@ class Simplifier {
   Range range_of_leaf(const Expr& leaf);
 
   Ranges ranges_;
+  Of of_;
+  std::unique_ptr<Simplifier> places_;  ///< of what says places inside of data
+  std::unordered_map<const ExprNode*, std::pair<Expr, bool>> wild_;
   /// By node; the expressions are kept alive with their results.
   std::unordered_map<const ExprNode*, std::pair<Expr, Polynomial>> polynomials_;
   std::unordered_map<const ExprNode*, std::pair<Expr, Expr>> others_;

@@ -62,14 +62,14 @@ Polynomial Simplifier::read(const Expr& expr) {
       [&](const Unary& e) {
         if (e.op == UnaryOp::kNeg) return scaled(polynomial(e.operand), -1);
         Polynomial operand = polynomial(e.operand);
-        if (e.op == UnaryOp::kAbs) {
+        if (e.op == UnaryOp::kAbs && !may_wrap(operand)) {
           const Range r = range(operand);
           if (r.low >= 0) return operand;
           if (r.high <= 0) return scaled(operand, -1);
         }
         return Polynomial::atom(unary(e.op, to_expr(operand)));
       },
-      [&](const Binary& e) { return read_binary(expr, e); },
+      [&](const Binary& e) { return read_binary(e); },
       [&](const Select& e) {
         const Expr chosen = selection(e);
         return as<Select>(chosen) ? Polynomial::atom(chosen) : polynomial(chosen);
@@ -82,15 +82,18 @@ Polynomial Simplifier::read(const Expr& expr) {
       [&](const Load&) { return Polynomial::atom(rebuilt(expr)); });
 }
 
-Polynomial Simplifier::read_binary(const Expr& expr, const Binary& e) {
+Polynomial Simplifier::read_binary(const Binary& e) {
   const Polynomial a = polynomial(e.left), b = polynomial(e.right);
+  Polynomial result;
   switch (e.op) {
-    case BinaryOp::kAdd: return rewrite_sum(a + b);
-    case BinaryOp::kSub: return rewrite_sum(a - b);
-    case BinaryOp::kMul: return rewrite_sum(a * b);
+    case BinaryOp::kAdd: result = a + b; break;
+    case BinaryOp::kSub: result = a - b; break;
+    case BinaryOp::kMul: result = a * b; break;
     default: return combine(e.op, a, b);
   }
-  return Polynomial::atom(expr);
+  // Coefficients of data are numbers of 64 bits, too.
+  if (of_ == Of::kData && !result.is_exact()) return Polynomial::atom(binary(e.op, to_expr(a), to_expr(b)));
+  return rewrite_sum(std::move(result));
 }
 
 Polynomial Simplifier::combine(BinaryOp op, const Polynomial& a, const Polynomial& b) {
@@ -101,6 +104,8 @@ Polynomial Simplifier::combine(BinaryOp op, const Polynomial& a, const Polynomia
   }
   const bool divides = op == BinaryOp::kFloorDiv || op == BinaryOp::kFloorMod;
   if (divides && b.is(1)) return op == BinaryOp::kFloorDiv ? a : Polynomial(0);
+  const bool is_extremum = op == BinaryOp::kMin || op == BinaryOp::kMax;
+  if ((is_wild(a) || is_wild(b)) && !is_extremum) return Polynomial::atom(binary(op, to_expr(a), to_expr(b)));
   if (divides && b.is_constant() && b.constant < 0) {
     const Polynomial mirrored = combine(op, scaled(a, -1), scaled(b, -1));
     return op == BinaryOp::kFloorDiv ? mirrored : scaled(mirrored, -1);
@@ -140,8 +145,10 @@ Polynomial Simplifier::rewrite_sum(Polynomial sum) {
 Expr Simplifier::rebuilt(const Expr& expr) {
   std::vector<Expr> children = detail::children(expr);
   bool changed = false;
+  const bool says_places = of_ == Of::kData && as<Load>(expr);
+  if (says_places && !places_) places_ = std::make_unique<Simplifier>(ranges_);
   for (Expr& child : children) {
-    Expr simple = simplify(child);
+    Expr simple = says_places ? places_->simplify(child) : simplify(child);
     changed |= !(simple == child);
     child = std::move(simple);
   }
@@ -168,6 +175,7 @@ Expr Simplifier::condition(const Expr& expr) {
   if (const Binary* e = as<Binary>(expr)) {
     if (e->left.dtype() == DataType::kInt64) {
       const Polynomial a = polynomial(e->left), b = polynomial(e->right);
+      if (is_wild(a) || is_wild(b)) return wild_comparison(e->op, a, b);
       // Over integers a <= b is a < b + 1.
       return comparison(e->op, rewrite_sum(e->op == BinaryOp::kLessEqual ? a - b - Polynomial(1) : a - b));
     }
@@ -177,6 +185,23 @@ Expr Simplifier::condition(const Expr& expr) {
   if (const Unary* e = as<Unary>(expr); e && e->op == UnaryOp::kNot) return negation(simplify(e->operand));
   if (const Select* e = as<Select>(expr)) return selection(*e);
   return rebuilt(expr);
+}
+
+/// Of numbers that may be any, or sums of such: decided where both sides are one number, or where neither is a sum and
+/// their ranges say so.
+Expr Simplifier::wild_comparison(BinaryOp op, const Polynomial& a, const Polynomial& b) {
+  if (a == b) return truth(op != BinaryOp::kLess);
+  const Polynomial difference = a - b;
+  if (op == BinaryOp::kEqual && difference.is_constant() && difference.is_exact()) return truth(difference.is(0));
+  if (!may_wrap(a) && !may_wrap(b)) {
+    const Range x = range(a), y = range(b);
+    const bool is_less = x.has_high() && y.has_low() && x.high < y.low;
+    const bool is_greater = x.has_low() && y.has_high() && x.low > y.high;
+    if (is_less || is_greater) return truth(op != BinaryOp::kEqual && is_less);
+  }
+  Expr left = to_expr(a), right = to_expr(b);
+  if (op == BinaryOp::kEqual && order(right, left) < 0) std::swap(left, right);
+  return binary(op, left, right);
 }
 
 /// q where the difference is g * q + r for some g > 1 and 0 <= r < g: it is negative where q is.
@@ -236,7 +261,9 @@ Expr Simplifier::comparison(BinaryOp op, const Polynomial& difference) {
 std::optional<Polynomial> Simplifier::margin(const Expr& part) {
   const Binary* e = as<Binary>(part);
   if (!e || !is_order(*e) || e->left.dtype() != DataType::kInt64) return std::nullopt;
-  const Polynomial difference = polynomial(e->right) - polynomial(e->left);
+  const Polynomial left = polynomial(e->left), right = polynomial(e->right);
+  if (is_wild(left) || is_wild(right)) return std::nullopt;
+  const Polynomial difference = right - left;
   return e->op == BinaryOp::kLess ? difference - Polynomial(1) : difference;
 }
 
@@ -298,6 +325,13 @@ int64_t node_count(const Expr& expr, int64_t limit) {
   return count;
 }
 
-Expr simplify_index(const Expr& expr, const Ranges& ranges) { return Simplifier(ranges).simplify(expr); }
+Expr simplify_index(const Expr& expr, const Ranges& ranges) {
+  const bool is_place = expr.dtype() == DataType::kInt64;
+  return Simplifier(ranges, is_place ? Simplifier::Of::kPlaces : Simplifier::Of::kData).simplify(expr);
+}
+
+Expr simplify_data(const Expr& expr, const Ranges& ranges) {
+  return Simplifier(ranges, Simplifier::Of::kData).simplify(expr);
+}
 
 }  // namespace isomer::te

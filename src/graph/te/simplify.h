@@ -20,9 +20,13 @@ struct Interval {
 /// are >= 0.
 using Ranges = std::function<Interval(const Expr& leaf)>;
 
-/// Normal form; equal expressions that differ by +, -, * and literals become identical. bool conditions over int64 are
-/// simplified too (to a literal where the ranges decide them).
+/// Normal form of an expression that says a place: nothing in it overflows. Equal expressions that differ by +, -, *
+/// and literals become identical. bool conditions over int64 are simplified too (to a literal where the ranges decide
+/// them).
 Expr simplify_index(const Expr& expr, const Ranges& ranges = {});
+
+/// The same of elements, whose arithmetic wraps at 64 bits; indices of what they load are places.
+Expr simplify_data(const Expr& expr, const Ranges& ranges = {});
 
 /// The nodes of the expression as a tree, or `limit` where there are more. Shared parts count each time: a few dozen
 /// operations can make a tree beyond all memory, and printing or comparing walks the tree.

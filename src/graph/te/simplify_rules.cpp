@@ -142,6 +142,7 @@ Rewritten nested_remainder(Simplifier& s, const Polynomial& a, const Polynomial&
     if (!c.is_constant() && !s.is_nonzero(c)) continue;
     if (!period.is_exact() || !divide(period, c).remainder.is(0)) continue;
     const Polynomial x = scaled(s.polynomial(inner->left), term.coefficient);
+    if (s.is_wild(x)) continue;
     return s.combine(BinaryOp::kFloorMod, a - of_term(term) + x, c);
   }
   return std::nullopt;
@@ -185,11 +186,17 @@ Rewritten extremum(Simplifier& s, const Polynomial& a, const Polynomial& b, Bina
   collect_operands(s, op, b, all);
   const size_t count = all.size();
   const auto loses = [&](const Polynomial& x, const Polynomial& y) {
-    const Range limit = s.range(x);
-    if (op == BinaryOp::kMin ? limit.low >= kSaturated : limit.high <= -kSaturated) return true;
+    const Range limit = s.range(x), other = s.range(y);
+    // Beyond saturation lies what is more than any place, and than numbers that are known to be less.
+    const bool is_known = !s.is_wild(y) || (op == BinaryOp::kMin ? other.has_high() : other.has_low());
+    if (is_known && (op == BinaryOp::kMin ? limit.low >= kSaturated : limit.high <= -kSaturated)) return true;
     std::vector<Polynomial> bounds;
     collect_operands(s, op == BinaryOp::kMin ? BinaryOp::kMax : BinaryOp::kMin, x, bounds);
     if (bounds.size() > 1 && std::find(bounds.begin(), bounds.end(), y) != bounds.end()) return true;
+    if (s.may_wrap(x) || s.may_wrap(y)) return x == y;
+    if (op == BinaryOp::kMin ? limit.has_low() && other.has_high() && limit.low >= other.high
+                             : limit.has_high() && other.has_low() && limit.high <= other.low)
+      return true;
     const Range difference = s.range(x - y);
     return op == BinaryOp::kMin ? difference.low >= 0 : difference.high <= 0;
   };

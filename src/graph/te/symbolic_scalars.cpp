@@ -1,8 +1,11 @@
 #include "graph/te/symbolic_scalars.h"
 
+#include <algorithm>
+#include <cstdlib>
+
 #include "graph/te/algebra.h"
 #include "graph/te/integer.h"
-#include "graph/te/simplify.h"
+#include "graph/te/simplifier.h"
 
 namespace isomer::te {
 namespace {
@@ -31,6 +34,20 @@ Scalar representable(DataType dtype, int64_t value) {
 /// Types in which a dim is taken to be what it is.
 bool holds_dims(DataType dtype) {
   return (kIndices | DataType::kUInt32 | DataType::kUInt64 | DataType::kFloat32 | DataType::kFloat64).contains(dtype);
+}
+
+/// Shapes are computed of sizes below 2^15, and of numbers of elements below 2^40, in types of 32 bits as in others:
+/// whether a sum of multiples of such is beyond what the type holds is looked at, products of sizes are taken to fit as
+/// tensors of their shapes do.
+Scalar fitting(DataType dtype, Scalar value) {
+  constexpr int kSizeBits = 15, kCountBits = 40;
+  if (!value || value->is_constant()) return value;
+  const Polynomial sum = Simplifier({}).polynomial(value->expr());
+  const int bits = is_float(dtype) ? exact_bits(dtype) : value_bits(dtype) - is_signed_int(dtype);
+  const int64_t most = int64_t{1} << std::max(0, bits - (bits < kCountBits ? kSizeBits : kCountBits));
+  int64_t total = std::abs(sum.constant);
+  for (const Term& term : sum.terms) total = saturating_add(total, std::abs(term.coefficient));
+  return sum.is_exact() && total <= most ? value : std::nullopt;
 }
 
 Scalar decided(const Expr& condition) {
@@ -127,7 +144,8 @@ Scalar SymbolicScalars::binary(BinaryOp op, DataType dtype, const Scalar& a, con
       if (side && side->is(op == BinaryOp::kOr)) return side;
   if (!a || !b) return std::nullopt;
   const DataType result = is_comparison(op) ? DataType::kBool : dtype;
-  if (!a->is_constant() || !b->is_constant()) return holds_dims(dtype) ? of_dims(op, dtype, *a, *b) : std::nullopt;
+  if (!a->is_constant() || !b->is_constant())
+    return holds_dims(dtype) ? fitting(result, of_dims(op, dtype, *a, *b)) : std::nullopt;
   if (!is_float(dtype)) {
     const bool divides =
         op == BinaryOp::kDiv || op == BinaryOp::kFloorDiv || op == BinaryOp::kFloorMod || op == BinaryOp::kTruncMod;
@@ -144,7 +162,7 @@ Scalar SymbolicScalars::cast(DataType from, DataType to, const Scalar& x) const 
     const Scalar zero = x->is_constant() ? Scalar(Dim(x->is(0))) : decided(equal(x->expr(), te::index(0)));
     return zero ? Scalar(Dim(zero->is(0))) : std::nullopt;
   }
-  if (!x->is_constant()) return holds_dims(from) && holds_dims(to) ? x : std::nullopt;
+  if (!x->is_constant()) return holds_dims(from) && holds_dims(to) ? fitting(to, x) : std::nullopt;
   if (is_float(to)) return representable(to, x->value());
   const int64_t wrapped = wrap(to, x->value());
   if (is_float(from) && wrapped != x->value()) return std::nullopt;
