@@ -47,13 +47,14 @@ json to_json(const VerifyCommand& options, const Verified& result, double second
           {"version", version_text()}};
 }
 
-/// What was granted to the proof: "--fp reassociate, no size bound".
-std::string granted(const substitutions::ModelProof& proof) {
+/// What was granted to the proof: "--fp reassociate, no size bound, free sizes from 1 on".
+std::string granted(const substitutions::ModelProof& proof, bool has_free_sizes) {
   std::vector<std::string> parts = {fmt::format("--fp {}", name(proof.fp))};
   for (const auto& [dim, size] : proof.dims) parts.push_back(fmt::format("--dim {}={}", printable(dim), size));
   for (const auto& [input, shape] : proof.shapes)
     parts.push_back(fmt::format("--input-shapes {}:[{}]", printable(input), fmt::join(shape, ",")));
   if (parts.size() == 1) parts.push_back("no size bound");
+  if (has_free_sizes) parts.push_back("free sizes from 1 on");
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
@@ -79,7 +80,7 @@ Result<void> run(const VerifyCommand& options) {
                    ? fmt::format("{} of what rounding allows on {} seeded inputs",
                                  result.check->equivalence.max_error_over_bound, result.check->equivalence.runs)
                    : std::string("not run (--no-check)"),
-               granted(result.proof));
+               granted(result.proof, result.has_free_sizes));
   }
   return {};
 }

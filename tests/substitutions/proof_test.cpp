@@ -680,5 +680,101 @@ INSTANTIATE_TEST_SUITE_P(Files, RecordedPasses,
                          testing::ValuesIn(isomer::test::read_cases(isomer::test::source_path("tests/passes"))),
                          case_name);
 
+TEST_F(Proofs, IntegersWrapAt64Bits) {
+  const std::pair<std::string_view, std::string_view> falsehoods[] = {
+      {"p = Mul(a, three)\n  y = Mod(p, three)", "y = Sub(a, a)"},
+      {"p = Add(a, three)\n  y = Mod(p, three)", "y = Mod(a, three)"},
+      {"p = Add(a, one)\n  y = Max(a, p)", "y = Add(a, one)"},
+      {"p = Sub(a, one)\n  y = Min(a, p)", "y = Sub(a, one)"},
+      {"p = Abs(a)\n  y = Max(p, zero)", "y = Abs(a)"},
+      {"y = Min(a, huge)", "y = Identity(a)"},
+      {"p = Mul(a, four)\n  y = Div(p, four)", "y = Identity(a)"},
+      {"p = Mul(a, large)\n  q = Add(p, b)\n  y = Mod(q, prime)", "y = Mod(b, prime)"},
+  };
+  const auto model = [](std::string_view body) {
+    return fmt::format(R"(opset 20
+graph g(a: int64[4], b: int64[4]) -> (y: int64[4]) {{
+  zero: int64[] = {{0}}
+  one: int64[] = {{1}}
+  three: int64[] = {{3}}
+  four: int64[] = {{4}}
+  huge: int64[] = {{4611686018427387909}}
+  prime: int64[] = {{1009}}
+  large: int64[] = {{1009003027}}
+  {}
+}})",
+                       body);
+  };
+  for (const auto& [left, right] : falsehoods) {
+    const std::string input = model(left), output = model(right);
+    for (const FloatMode fp : {FloatMode::kStrict, FloatMode::kFast}) {
+      const SameStep step{number(input, "y"), number(output, "y", input), {number(input, "a"), number(input, "b")}, {}};
+      EXPECT_NE(refusal(input, output, {OutputStep(), step}, fp), "") << left;
+    }
+  }
+  // A ring they are all the same.
+  const std::string input = model("p = Add(a, b)\n  y = Sub(p, b)"), output = model("y = Identity(a)");
+  const SameStep step{number(input, "y"), number(output, "y", input), {number(input, "a"), number(input, "b")}, {}};
+  EXPECT_EQ(refusal(input, output, {OutputStep(), step}, FloatMode::kStrict), "");
+}
+
+TEST_F(Proofs, WhatAStepStatesOfTypesIsNotBelieved) {
+  constexpr std::string_view input = R"(opset 20
+graph g(x: float32[n]) -> (z) {
+  r = RandomNormalLike(x) {seed = 1.0}
+  z = Shape(r)
+})";
+  constexpr std::string_view output = R"(opset 20
+graph g(x: float32[n]) -> (z) {
+  z: int64[1] = {3}
+})";
+  const int x = number(input, "x"), z = number(input, "z"), made = static_cast<int>(parsed(input).values().size());
+  const std::string lie = fmt::format(
+      "graph (%{0}: float32[n]) -> (%{1}) {{\n  %{1}: float32[3] = RandomNormalLike(%{0}) {{seed=1.0}}\n}}", x, made);
+  EXPECT_NE(refusal(input, output, {MakeStep{lie}, InferStep{z}}), "");
+}
+
+TEST_F(Proofs, WhatBodiesDrawIsDrawnEachTime) {
+  const auto loop = [](std::string_view outside, std::string_view inside, std::string_view made) {
+    return fmt::format(R"(opset 20
+graph g(x: float32[4]) -> (y) {{
+  trips: int64[] = {{5}}
+  {}
+  y = Loop(trips, _, x) captures (x{}) {{
+    body = graph b(i: int64[], go: bool[], s: float32[4]) captures (c: float32[4]{}) -> (go, t) {{
+      {}
+      t = Add(s, {})
+    }}
+  }}
+}})",
+                       outside, outside.empty() ? "" : ", r", outside.empty() ? "" : ", d: float32[4]", inside, made);
+  };
+  const std::string drawn = "RandomNormalLike(x) {seed = 1.0}", in_body = "RandomNormalLike(c) {seed = 1.0}";
+  const std::string input = loop("", "d = " + in_body, "d"), output = loop("r = " + drawn, "", "d");
+  EXPECT_EQ(refusal(input, input, {}), "");
+  EXPECT_NE(refusal(input, output, {}), "");
+  EXPECT_NE(refusal(output, input, {}), "");
+}
+
+TEST_F(Proofs, SizesThatDataDecideHaveNoNameThatAFileGives) {
+  constexpr std::string_view input = R"(opset 20
+graph g(x: float32["0#y.1"], v: float32[1]) -> (e) {
+  y = NonZero(x)
+  s = Shape(x)
+  e = Expand(v, s)
+})";
+  constexpr std::string_view output = R"(opset 20
+graph g(x: float32["0#y.1"], v: float32[1]) -> (e) {
+  one: int64[1] = {1}
+  two: int64[1] = {2}
+  y = NonZero(x)
+  s = Shape(y)
+  t = Slice(s, one, two)
+  e = Expand(v, t)
+})";
+  const SameStep step{number(input, "e"), number(output, "e", input), {number(input, "v")}, {}};
+  EXPECT_NE(refusal(input, output, {OutputStep(), step}), "");
+}
+
 }  // namespace
 }  // namespace isomer::substitutions::test

@@ -143,12 +143,12 @@ bool ProofRecorder::expand(int value) {
   return true;
 }
 
-/// Of the values from this number on: no file holds our own operators.
+/// Of the values from this number on: no file holds our own operators, and branches within a branch are taken with it.
 void ProofRecorder::expand_own(int first) {
   for (int number = first; number < proof_->count(); ++number) {
     const auto value = proof_->value(number);
     const OpDef* op = value.ok() ? proof_->ledger().producer(*value).first : nullptr;
-    if (op && op->domain == kOwnDomain) expand(*value);
+    if (op && (op->domain == kOwnDomain || std::holds_alternative<BranchForm>(op->form))) expand(*value);
   }
 }
 
@@ -207,10 +207,11 @@ bool ProofRecorder::look_through_branches(int value) {
   const Ledger& ledger = proof_->ledger();
   bool is_new = false;
   for (const int each : below(value)) {
-    if (!ledger.producer(each).first->control) continue;
-    for (const auto& [member, itself] : members_of(each, each))
+    const OpDef* op = ledger.producer(each).first;
+    if (!op || !op->control) continue;
+    for (const int member : std::vector<int>(ledger.members(each)))
       for (const int argument : ledger.arguments(member))
-        if (argument >= 0 && !ledger.equal(argument, itself) && ledger.type(argument) == ledger.type(itself))
+        if (argument >= 0 && !ledger.equal(argument, each) && ledger.type(argument) == ledger.type(each))
           is_new = same(member, argument) || is_new;
   }
   return is_new;

@@ -64,7 +64,13 @@ ProofSteps::ProofSteps(Laws& laws, FloatMode granted)
 
 Result<Ledger::Numbers> ProofSteps::read_input(const Graph& model) {
   info_ = model.info();
-  return read(model, {});
+  Graph graph = model;
+  // What is stated in a body is so where the body runs: its values have the numbers of those outside that are equal.
+  TRY_VOID(for_each_body(graph, [](Graph& body, NodeId) -> Result<int> {
+    forget_stated_types(body);
+    return 1;
+  }));
+  return read(std::move(graph), {});
 }
 
 Result<Ledger::Numbers> ProofSteps::read_output(const Graph& model, const OutputStep& step) {
@@ -125,6 +131,7 @@ Result<ProofSteps::Taken> ProofSteps::done(const OutputStep&) {
 Result<ProofSteps::Taken> ProofSteps::done(const MakeStep& step) {
   TRY(Graph graph, parse_graph(step.graph, {}, info_.operators));
   graph.edit_info() = info_;
+  forget_stated_types(graph);
   std::vector<ValueId> made = graph.values(), formals;
   std::vector<int> inputs;
   for (const ValueId id : graph.inputs()) {

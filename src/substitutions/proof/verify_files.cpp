@@ -102,6 +102,7 @@ Result<Verified> verify_files(const ModelFiles& files, const VerifyOptions& opti
   TRY(const auto dims, left_open(options.dims, result.proof.dims, "--dim {}={}", proof));
   TRY(const auto shapes, left_open(options.shapes, result.proof.shapes, "--input-shapes {}:{}", proof));
   TRY(Graph input, bound_input(files, result.proof, options));
+  result.has_free_sizes = !free_dims(input).empty();
   TRY(Graph found, read_model(files.output, options));
   TRY_VOID(check_interface(input, found, output));
   if (structural_hash(found) != result.proof.output)

@@ -28,6 +28,7 @@ struct Verified {
   ModelProof proof;
   FloatClass float_class = FloatClass::kExact;  ///< the weakest of the steps
   std::optional<CheckReport> check;
+  bool has_free_sizes = false;  ///< the input's, which are taken to be 1 or more
 };
 
 /// Errors name the file. kMismatch: the proof is not one of these models or not of what is granted, or a step does not

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "graph/te/print.h"
 #include "graph/te/syntax.h"
 #include "util/check.h"
 
@@ -167,8 +168,6 @@ class ElementReader::Stages {
     if (!may_compute(dtype)) return not_read("arithmetic of integers");
     if (e.op == te::UnaryOp::kNeg) return make_.negated(operand);
     if (e.op == te::UnaryOp::kAbs) return greatest(operand, make_.negated(operand));
-    // The numbers are finite.
-    if (e.op == te::UnaryOp::kIsNan) return Element();
     return make_.call(
         is_float(dtype) ? std::string(te::name_of(e.op)) : fmt::format("{} of {}", te::name_of(e.op), name(dtype)),
         {operand});
@@ -179,7 +178,12 @@ class ElementReader::Stages {
   Result<Element> binary(const te::Expr& expr, const te::Binary& e) {
     using enum te::BinaryOp;
     const DataType dtype = e.left.dtype();
-    if (e.op == kEqual && (is_infinity(e.left) || is_infinity(e.right))) return Element();  // the numbers are finite
+    // Numbers are finite here; whether floats are is a function of theirs.
+    if (e.op == kEqual && (is_infinity(e.left) || is_infinity(e.right))) {
+      const te::Expr& bound = is_infinity(e.right) ? e.right : e.left;
+      TRY(const Element operand, read(is_infinity(e.right) ? e.left : e.right));
+      return make_.call("is " + te::print(bound), {operand});
+    }
     TRY(const Element a, read(e.left));
     TRY(const Element b, read(e.right));
     if (dtype == DataType::kBool) {

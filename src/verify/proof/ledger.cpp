@@ -474,11 +474,13 @@ class Ledger::Reader {
   }
 
  private:
-  /// Names in the types of these values, which have the prefix here but for those that were given before.
+  /// Names in the types of these values, which have the prefix here but for those that were given before. A prefix is a
+  /// number and "#": names that bring one are told apart by another in front.
   void give(const Graph& graph, const std::vector<ValueId>& values, const std::string& prefix) {
     for (const ValueId id : values)
       for_each_dim(graph.value(id).type, [&](const Dim& dim) {
-        for (const std::string& name : names(dim)) given_.try_emplace(name, prefix + name);
+        for (const std::string& name : names(dim))
+          given_.try_emplace(name, prefix.empty() && name.find('#') != std::string::npos ? "#" + name : prefix + name);
       });
   }
 
@@ -515,13 +517,16 @@ class Ledger::Reader {
 
   Result<void> read_bodies(const Graph& graph, NodeId id, int depth, Numbers& numbers, std::vector<int>& arguments) {
     const isomer::Node& node = graph.node(id);
+    const std::vector<int> inputs = arguments;
     for (const auto& [name, attribute] : node.attributes)
       for (const Graph* body : bodies_of(attribute)) {
         std::vector<int> captured;
         for (const ValueId capture : node.captures) captured.push_back(numbers.at(capture));
         const bool binds = !body->inputs().empty();
         const std::string place = node.domain + "::" + node.op_type;
-        TRY(Numbers inner, Reader(*this).read(*body, {}, captured, depth + binds, place));
+        Reader inside(*this);
+        inside.scopes_.push_back({fmt::format("{} {} {}", place, name, numbers.bodies[{id, name}].size()), inputs});
+        TRY(Numbers inner, inside.read(*body, {}, captured, depth + binds, place));
         for (const ValueId output : body->outputs()) arguments.push_back(inner.at(output));
         numbers.bodies[{id, name}].push_back(std::move(inner));
       }
@@ -552,21 +557,31 @@ class Ledger::Reader {
     const Node wanted = ledger_.canonical({ledger_.symbol_of(node), 0, arguments, false});
     const auto made = std::ranges::find_if(node.outputs, [](ValueId output) { return output.valid(); });
     const std::string name = made == node.outputs.end() ? std::string() : graph.value(*made).name;
+    const std::vector<Scope> scopes = by_leaders(scopes_);
     Instance* best = nullptr;
     for (Instance& each : ledger_.instances_) {
-      if (each.graph == ledger_.graphs_ || !(ledger_.canonical(each.node) == wanted)) continue;
+      if (each.graph == ledger_.graphs_ || !(ledger_.canonical(each.node) == wanted) ||
+          by_leaders(each.scopes) != scopes)
+        continue;
       if (!best || (each.name == name && best->name != name)) best = &each;
     }
     if (best) {
       best->graph = ledger_.graphs_;
       return best->symbol;
     }
-    ledger_.instances_.push_back({name, wanted, ledger_.add_symbol({}), ledger_.graphs_});
+    ledger_.instances_.push_back({name, wanted, scopes, ledger_.add_symbol({}), ledger_.graphs_});
     return ledger_.instances_.back().symbol;
+  }
+
+  std::vector<Scope> by_leaders(std::vector<Scope> scopes) const {
+    for (Scope& scope : scopes)
+      for (int& input : scope.inputs) input = input < 0 ? input : ledger_.leader(input);
+    return scopes;
   }
 
   Ledger& ledger_;
   std::string prefix_;
+  std::vector<Scope> scopes_;                 ///< around the graph
   std::map<std::string, std::string> given_;  ///< names that are not of this graph alone, by what they are here
 };
 
