@@ -302,6 +302,17 @@ TEST(Import, TakesNamesThatSayNothingForDimsOfTheirOwn) {
   EXPECT_TRUE(bind_inputs(bound, {}, {{"x", {2, 3, 4, 5, 5, 6}}}).ok());
 }
 
+TEST(Import, TellsSizesWithoutANameFromThoseThatHaveTheirs) {
+  const auto graph = import_message(model_of_graph(R"(
+    name: "g" node { input: "x" output: "y" op_type: "Relu" }
+    input { name: "x" type { tensor_type { elem_type: 1 shape { dim { dim_param: "?" } dim { } } } } }
+    input { name: "z" type { tensor_type { elem_type: 1 shape { dim { dim_param: "x.0" } dim { dim_param: "x_.1" } } } } }
+    output { name: "y" type { tensor_type { elem_type: 1 } } })"));
+  ASSERT_TRUE(graph.ok()) << message_of(graph);
+  EXPECT_EQ(graph->value(graph->inputs()[0]).type.text(), R"(float32["x__.0","x__.1"])");
+  EXPECT_EQ(graph->value(graph->inputs()[1]).type.text(), R"(float32["x.0","x_.1"])");
+}
+
 TEST(Import, MakesConstantsOfConstantNodes) {
   for (const char* attribute : {"name: 'value' type: 4 t { data_type: 1 dims: 2 float_data: 1 float_data: 2 }",
                                 "name: 'value_floats' type: 6 floats: 1 floats: 2",

@@ -118,6 +118,7 @@ class GraphBuilder {
     graph_.name = proto_.name();
     graph_.edit_info() = info_;
     keep_extra();
+    keep_given_names();
     declared_.reserve(proto_.value_info_size());
     for (const ValueInfoProto& value : proto_.value_info()) declared_.emplace(value.name(), &value);
     values_.reserve(proto_.initializer_size() + proto_.input_size() + proto_.node_size());
@@ -311,10 +312,32 @@ class GraphBuilder {
     return {};
   }
 
+  /// Sizes without a name are called after the value, by names that the file gives no other.
   Result<ValueType> declared_type(const ValueInfoProto& info) {
     auto type = read_type(info.type(), info.name());
     if (!type.ok()) return std::move(type).error().within(info.name());
+    for (std::string name = info.name(); type->has_shape() && is_taken(*type, info);
+         type = read_type(info.type(), name))
+      name += '_';
     return type;
+  }
+
+  /// Whether a size that has no name in the file was given one of another's.
+  bool is_taken(const ValueType& type, const ValueInfoProto& info) const {
+    for (size_t k = 0; k < type.shape->size(); ++k) {
+      const auto* symbol = te::as<te::Symbol>((*type.shape)[k].expr());
+      const auto& written = info.type().tensor_type().shape().dim(static_cast<int>(k)).dim_param();
+      if (symbol && symbol->name != written && is_given(symbol->name)) return true;
+    }
+    return false;
+  }
+  bool is_given(const std::string& name) const { return given_.contains(name) || (outer_ && outer_->is_given(name)); }
+
+  void keep_given_names() {
+    for (const auto* list : {&proto_.input(), &proto_.output(), &proto_.value_info()})
+      for (const ValueInfoProto& info : *list)
+        for (const auto& dim : info.type().tensor_type().shape().dim())
+          if (!dim.dim_param().empty()) given_.insert(dim.dim_param());
   }
 
   static void add_extra(Value& value, const ValueInfoProto& info) {
@@ -447,6 +470,7 @@ class GraphBuilder {
   GraphBuilder* outer_;
   Graph graph_;
   Sequences sequences_{graph_};
+  std::unordered_set<std::string> given_;  ///< names of sizes
   std::unordered_map<std::string, ValueId> values_;
   std::unordered_map<std::string_view, const ValueInfoProto*> declared_;
   std::vector<ValueId> captured_, captured_formals_;
