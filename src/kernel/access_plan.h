@@ -14,7 +14,7 @@ struct AccessPlan {
   struct Axis {
     int axis;
     te::Polynomial index;
-    bool is_checked;  ///< data decide the index: it may be out of range
+    bool is_checked;  ///< it may be out of range
   };
   int buffer = -1;
   te::Polynomial offset;
@@ -35,7 +35,14 @@ class AccessPlans {
   AccessPlans(const Kernel& kernel, const LoopRanges& ranges)
       : kernel_(kernel), loops_(ranges), ranges_(with_bytes(ranges.ranges())) {}
 
-  AccessPlan plan(int buffer, const std::vector<Expr>& index) const;
+  AccessPlan plan(int buffer, const std::vector<Expr>& index) const { return plan(buffer, index, nullptr); }
+  /// Of an access where these conditions hold: an index that isn't in range for all iterators is checked unless one of
+  /// them speaks of it, as that of a padded read does.
+  AccessPlan guarded_plan(int buffer, const std::vector<Expr>& index, const std::vector<Expr>& conditions) const {
+    return plan(buffer, index, &conditions);
+  }
+  /// Plans the loads of an expression that is evaluated where the predicate holds, if there is one.
+  void place(const Expr& expr, const Expr& predicate);
   /// The plan of a load, kept.
   const AccessPlan& of_load(const Expr& load);
   /// right - left, kept.
@@ -46,6 +53,8 @@ class AccessPlans {
   Expr simplified(const Expr& expr) const;
 
  private:
+  AccessPlan plan(int buffer, const std::vector<Expr>& index, const std::vector<Expr>* conditions) const;
+  void place(const Expr& expr, std::vector<Expr>& conditions);
   bool is_decided_by_data(const Expr& expr) const;
   /// And that a byte is one.
   static te::Ranges with_bytes(te::Ranges ranges);
