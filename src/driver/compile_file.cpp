@@ -56,6 +56,7 @@ class FileCompiler {
     TRY(const kernel::Target target, choices.parsed_target());
     settings.messages.tell("reading");
     TRY(LoadedModel model, load_model(model_, settings));
+    TRY_VOID(keep_defaults(model.graph, model_, settings));
     TRY(auto bindings, bind_free_dims(model.graph, model_, settings));
     SearchSetting setting;
     setting.begin = begin_;

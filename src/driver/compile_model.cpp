@@ -126,6 +126,7 @@ class ModelCompiler {
   Result<Graph> read(const std::string& model) const {
     TRY(const Settings settings, settings_of(options_));
     TRY(LoadedModel loaded, load_model(model, settings));
+    TRY_VOID(keep_defaults(loaded.graph, model, settings));
     if (const auto unbound = free_dims(loaded.graph); !unbound.empty())
       return unsupported(model, "concrete dims expected, {} found; bind them with CompileModelOptions::dims",
                          fmt::join(unbound, ", "));

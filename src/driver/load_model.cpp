@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include "graph/bind.h"
+#include "graph/edit.h"
 #include "util/utf8.h"
 
 namespace isomer {
@@ -35,6 +36,27 @@ Result<std::map<std::string, int64_t>> bind_free_dims(Graph& graph, const std::s
                                        printable(names.front())));
   if (auto done = bind_inputs(graph, bound, {}); !done.ok()) return std::move(done).error().within(file);
   return bound;
+}
+
+Result<void> keep_defaults(Graph& graph, const std::string& file, const Settings& settings) {
+  std::vector<ValueId> inputs;
+  std::vector<std::string> kept;
+  for (const ValueId input : graph.inputs()) {
+    const Value& value = graph.value(input);
+    if (!value.constant) {
+      inputs.push_back(input);
+      continue;
+    }
+    kept.push_back(value.name);
+    graph.replace_uses(input, graph.add_constant(*value.constant, graph.fresh_name(value.name)));
+  }
+  if (kept.empty()) return {};
+  graph.set_inputs(std::move(inputs));
+  settings.messages.say(fmt::format("isomer: {}: {} {} the value that the file gives {}", printable(file),
+                                    printable(fmt::format("{}", fmt::join(kept, ", "))),
+                                    kept.size() == 1 ? "keeps" : "keep", kept.size() == 1 ? "it" : "them"));
+  if (auto done = infer_all(graph); !done.ok()) return std::move(done).error().within(file);
+  return {};
 }
 
 }  // namespace isomer

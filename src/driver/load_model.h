@@ -19,4 +19,8 @@ Result<LoadedModel> load_model(const std::string& file, const Settings& settings
 /// what was bound here.
 Result<std::map<std::string, int64_t>> bind_free_dims(Graph& graph, const std::string& file, const Settings& settings);
 
+/// Artifacts have no inputs that may be left out: those that have a value in the file keep it, said in a note that
+/// names them, and are inputs no more.
+Result<void> keep_defaults(Graph& graph, const std::string& file, const Settings& settings);
+
 }  // namespace isomer

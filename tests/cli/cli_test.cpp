@@ -100,6 +100,28 @@ TEST_F(CommandLine, ArtifactsAreComparedAtTheirOwnSizes) {
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
 }
 
+/// Callers may leave out inputs of a model that have a value there; of an artifact they are none.
+TEST_F(CommandLine, ArtifactsKeepTheValuesOfInputs) {
+  auto graph =
+      parse_graph("opset 17\ngraph g(x: float32[2,3]) -> (y) {\n  w: float32[3] = {10, 20, 30}\n  y = Add(x, w)\n}\n");
+  ASSERT_TRUE(graph.ok());
+  std::vector<ValueId> inputs = graph->inputs();
+  for (const ValueId id : graph->values())
+    if (graph->is_constant(id)) inputs.push_back(id);
+  ASSERT_EQ(inputs.size(), 2U);
+  graph->set_inputs(inputs);
+  const std::string file = path("defaults.onnx"), artifact = path("defaults.iso");
+  ASSERT_TRUE(export_model(*graph, file).ok());
+  const Outcome compiled = isomer({"compile", file, "-o", artifact, "--level", "1"});
+  ASSERT_EQ(compiled.exit_code, 0) << compiled.err;
+  EXPECT_THAT(compiled.err, HasSubstr("w keeps the value that the file gives it"));
+  const json of_model = json::parse(isomer({"run", file, "--json", "--fill", "zeros"}).out);
+  const json of_artifact = json::parse(isomer({"run", artifact, "--json", "--fill", "zeros"}).out);
+  EXPECT_EQ(of_artifact["outputs"], of_model["outputs"]);
+  EXPECT_EQ(of_artifact["outputs"][0]["max"], 30);
+  EXPECT_EQ(isomer({"compare", file, artifact}).exit_code, 0);
+}
+
 /// Whoever has the inputs need not know what their sizes are called.
 TEST_F(CommandLine, VariantsAreFoundByTheShapesOfInputs) {
   const std::string file =
