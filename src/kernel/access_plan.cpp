@@ -14,15 +14,6 @@ const te::Var* as_loop_variable(const Expr& expr) {
   return variable && variable->kind == te::VarKind::kLoop ? variable : nullptr;
 }
 
-/// Whether one of the conditions depends on a loop that the index depends on, too.
-bool speak_of(const std::vector<Expr>& conditions, const Expr& index) {
-  return te::any_node(index, [&](const Expr& e) {
-    const te::Var* loop = as_loop_variable(e);
-    return loop && std::any_of(conditions.begin(), conditions.end(),
-                               [&](const Expr& condition) { return depends_on(condition, loop->index); });
-  });
-}
-
 }  // namespace
 
 bool has_static_shape(const Buffer& buffer) {
@@ -54,7 +45,7 @@ te::Ranges AccessPlans::with_bytes(te::Ranges ranges) {
   };
 }
 
-AccessPlan AccessPlans::plan(int buffer, const std::vector<Expr>& index, const std::vector<Expr>* conditions) const {
+AccessPlan AccessPlans::plan(int buffer, const std::vector<Expr>& index) const {
   const Buffer& target = kernel_.buffers[buffer];
   CHECK(index.size() == target.shape.size()) << target.name << ": " << index.size() << " indices";
   const bool is_static = has_static_shape(target);
@@ -66,8 +57,7 @@ AccessPlan AccessPlans::plan(int buffer, const std::vector<Expr>& index, const s
     const te::Polynomial polynomial = simplifier.polynomial(index[k]);
     const te::Range range = simplifier.range(polynomial);
     const bool is_proved = is_static && range.low >= 0 && range.high < target.shape[k].value();
-    const bool is_guarded = !conditions || speak_of(*conditions, index[k]);
-    const bool is_checked = !is_proved && (!is_static || !is_guarded || is_decided_by_data(index[k]));
+    const bool is_checked = !is_proved && (!is_static || target.is_checked || is_decided_by_data(index[k]));
     access.is_proved &= is_proved;
     if (is_static) linear = linear * target.shape[k].value();
     if (is_checked || !is_static)
@@ -78,40 +68,6 @@ AccessPlan AccessPlans::plan(int buffer, const std::vector<Expr>& index, const s
   access.offset = simplifier.polynomial(linear);
   if (!access.offset.is_exact()) fail_unsupported("'{}' has too many elements", target.name);
   return access;
-}
-
-void AccessPlans::place(const Expr& expr, const Expr& predicate) {
-  std::vector<Expr> conditions;
-  if (predicate && predicate != te::truth(true)) conditions.push_back(predicate);
-  place(expr, conditions);
-}
-
-void AccessPlans::place(const Expr& expr, std::vector<Expr>& conditions) {
-  const auto under = [&](const Expr& condition, const Expr& inner) {
-    conditions.push_back(condition);
-    place(inner, conditions);
-    conditions.pop_back();
-  };
-  if (const auto* choice = te::as<te::Select>(expr)) {
-    place(choice->condition, conditions);
-    under(choice->condition, choice->then);
-    return under(choice->condition, choice->otherwise);
-  }
-  if (const auto* both = te::as<te::Binary>(expr);
-      both && (both->op == te::BinaryOp::kAnd || both->op == te::BinaryOp::kOr)) {
-    place(both->left, conditions);
-    return under(both->left, both->right);
-  }
-  if (const auto* load = te::as<te::Load>(expr)) {
-    AccessPlan access = guarded_plan(load->buffer.index, load->index, conditions);
-    const auto is_checked = [](const AccessPlan& each) {
-      return std::ranges::count_if(each.axes, [](const AccessPlan::Axis& axis) { return axis.is_checked; });
-    };
-    // One that stands at several places has the plan that does for all.
-    const auto [known, is_new] = loads_.try_emplace(&*expr, expr, access);
-    if (!is_new && is_checked(access) > is_checked(known->second.second)) known->second.second = std::move(access);
-  }
-  for (const Expr& child : te::detail::children(expr)) place(child, conditions);
 }
 
 const AccessPlan& AccessPlans::of_load(const Expr& load) {

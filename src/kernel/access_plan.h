@@ -35,14 +35,7 @@ class AccessPlans {
   AccessPlans(const Kernel& kernel, const LoopRanges& ranges)
       : kernel_(kernel), loops_(ranges), ranges_(with_bytes(ranges.ranges())) {}
 
-  AccessPlan plan(int buffer, const std::vector<Expr>& index) const { return plan(buffer, index, nullptr); }
-  /// Of an access where these conditions hold: an index that isn't in range for all iterators is checked unless one of
-  /// them speaks of it, as that of a padded read does.
-  AccessPlan guarded_plan(int buffer, const std::vector<Expr>& index, const std::vector<Expr>& conditions) const {
-    return plan(buffer, index, &conditions);
-  }
-  /// Plans the loads of an expression that is evaluated where the predicate holds, if there is one.
-  void place(const Expr& expr, const Expr& predicate);
+  AccessPlan plan(int buffer, const std::vector<Expr>& index) const;
   /// The plan of a load, kept.
   const AccessPlan& of_load(const Expr& load);
   /// right - left, kept.
@@ -53,8 +46,6 @@ class AccessPlans {
   Expr simplified(const Expr& expr) const;
 
  private:
-  AccessPlan plan(int buffer, const std::vector<Expr>& index, const std::vector<Expr>* conditions) const;
-  void place(const Expr& expr, std::vector<Expr>& conditions);
   bool is_decided_by_data(const Expr& expr) const;
   /// And that a byte is one.
   static te::Ranges with_bytes(te::Ranges ranges);

@@ -37,7 +37,7 @@ bool leaves_out_nobodys(const Kernel& kernel, const Block& block) {
 
 }  // namespace
 
-BoundBlock bind(const Kernel& kernel, const Block& block, const LoopRanges& ranges, AccessPlans& plans) {
+BoundBlock bind(const Kernel& kernel, const Block& block, const LoopRanges& ranges, const AccessPlans& plans) {
   BoundBlock result;
   if (block.predicate)
     result.predicate =
@@ -45,17 +45,11 @@ BoundBlock bind(const Kernel& kernel, const Block& block, const LoopRanges& rang
   result.is_first = te::truth(block.initialize);
   for (const Iterator& iterator : block.reduce) result.is_first = result.is_first && te::equal(iterator.binding, 0);
   result.is_first = te::simplify_index(result.is_first, ranges.ranges());
-  for (const Expr& body : block.bodies) {
-    result.bodies.push_back(plans.simplified(bind_iterators(block, body)));
-    plans.place(result.bodies.back(), result.predicate);
-  }
-  if (result.predicate) plans.place(result.predicate, Expr());
-  std::vector<Expr> conditions;
-  if (result.predicate && result.predicate != te::truth(true)) conditions.push_back(result.predicate);
+  for (const Expr& body : block.bodies) result.bodies.push_back(plans.simplified(bind_iterators(block, body)));
   for (const Write& write : block.writes) {
     std::vector<Expr> index;
     for (const Expr& i : write.index) index.push_back(bind_iterators(block, i));
-    result.writes.push_back(plans.guarded_plan(write.buffer, index, conditions));
+    result.writes.push_back(plans.plan(write.buffer, index));
   }
   result.writes_beyond = result.predicate && leaves_out_nobodys(kernel, block);
   return result;

@@ -14,6 +14,6 @@ struct BoundBlock {
 };
 
 /// The loops around the block have been entered in `ranges`, over which `plans` were made.
-BoundBlock bind(const Kernel& kernel, const Block& block, const LoopRanges& ranges, AccessPlans& plans);
+BoundBlock bind(const Kernel& kernel, const Block& block, const LoopRanges& ranges, const AccessPlans& plans);
 
 }  // namespace isomer::kernel

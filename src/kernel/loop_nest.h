@@ -49,6 +49,7 @@ struct Buffer {
   /// An input that is known when code is made, without infinities and NaN: what depends on such inputs alone is
   /// computed once, so it may be brought into any layout.
   bool is_constant = false;
+  bool is_checked = false;  ///< indices may be outside of it though no data decide them (unguarded.h)
   bool operator==(const Buffer&) const = default;
 };
 

@@ -4,6 +4,7 @@
 
 #include "graph/te/simplify.h"
 #include "kernel/tree.h"
+#include "kernel/unguarded.h"
 #include "util/check.h"
 
 namespace isomer::kernel {
@@ -39,6 +40,7 @@ class Lowering {
     for (const te::StageValue& output : program_.outputs)
       kernel_.outputs.push_back(output.stage < 0 ? -1 : stages_[output.stage][output.component]);
     TRY_VOID(check_sizes());
+    mark_unguarded(kernel_);
     return std::move(kernel_);
   }
 

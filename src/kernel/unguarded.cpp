@@ -1,0 +1,100 @@
+#include "kernel/unguarded.h"
+
+#include <algorithm>
+
+#include "graph/te/simplifier.h"
+#include "kernel/access_plan.h"
+
+namespace isomer::kernel {
+namespace {
+
+class Search {
+ public:
+  explicit Search(Kernel& kernel) : kernel_(kernel) {}
+
+  void look_at(const Statements& statements) {
+    for (const Statement& statement : statements) std::visit([&](const auto& each) { look_at(each); }, statement.node);
+  }
+
+ private:
+  void look_at(const Loop& loop) {
+    ranges_.enter(loop);
+    look_at(loop.body);
+    ranges_.leave(loop);
+  }
+  void look_at(const Branch& branch) {
+    look_at(branch.condition);
+    conditions_.push_back(branch.condition);
+    look_at(branch.then);
+    look_at(branch.otherwise);
+    conditions_.pop_back();
+  }
+  void look_at(const While& loop) { look_at(loop.body); }
+  void look_at(const Resize&) {}
+  void look_at(const Barrier&) {}
+
+  void look_at(const Block& block) {
+    if (block.predicate) {
+      look_at(block.predicate);
+      conditions_.push_back(block.predicate);
+    }
+    for (const Expr& body : block.bodies) look_at(bind_iterators(block, body));
+    for (const Write& write : block.writes) {
+      std::vector<Expr> index;
+      for (const Expr& i : write.index) index.push_back(bind_iterators(block, i));
+      look_at(write.buffer, index);
+    }
+    if (block.predicate) conditions_.pop_back();
+  }
+
+  void look_at(const Expr& expr) {
+    const auto under = [&](const Expr& condition, const Expr& inner) {
+      conditions_.push_back(condition);
+      look_at(inner);
+      conditions_.pop_back();
+    };
+    if (const auto* choice = te::as<te::Select>(expr)) {
+      look_at(choice->condition);
+      under(choice->condition, choice->then);
+      return under(choice->condition, choice->otherwise);
+    }
+    const auto* both = te::as<te::Binary>(expr);
+    if (both && (both->op == te::BinaryOp::kAnd || both->op == te::BinaryOp::kOr)) {
+      look_at(both->left);
+      return under(both->left, both->right);
+    }
+    if (const auto* load = te::as<te::Load>(expr)) look_at(load->buffer.index, load->index);
+    for (const Expr& child : te::detail::children(expr)) look_at(child);
+  }
+
+  void look_at(int number, const std::vector<Expr>& index) {
+    Buffer& buffer = kernel_.buffers[static_cast<size_t>(number)];
+    if (buffer.is_checked || !has_static_shape(buffer)) return;
+    te::Simplifier simplifier(ranges_.ranges());
+    for (size_t k = 0; k < index.size(); ++k) {
+      const te::Range range = simplifier.range(simplifier.polynomial(index[k]));
+      const bool is_inside = range.low >= 0 && range.high < buffer.shape[k].value();
+      buffer.is_checked |= !is_inside && !te::has_load(index[k]) && !is_guarded(index[k]);
+    }
+  }
+
+  /// Whether a condition around depends on a loop that the index depends on.
+  bool is_guarded(const Expr& index) const {
+    return te::any_node(index, [&](const Expr& e) {
+      const auto* loop = te::as<te::Var>(e);
+      return loop && loop->kind == te::VarKind::kLoop &&
+             std::any_of(conditions_.begin(), conditions_.end(),
+                         [&](const Expr& condition) { return depends_on(condition, loop->index); });
+    });
+  }
+
+  Kernel& kernel_;
+  LoopRanges ranges_;
+  std::vector<Expr> conditions_;
+};
+
+}  // namespace
+
+void mark_unguarded(Kernel& kernel) { Search(kernel).look_at(kernel.body); }
+
+}  // namespace isomer::kernel
