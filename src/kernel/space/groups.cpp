@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <numeric>
 
 #include "kernel/space/modules.h"
@@ -37,6 +38,11 @@ std::optional<Groups> groups_of(const View& view, const std::string& name) {
 
 /// Whether tiles of whole vectors lie inside of a group, or hold whole groups: then lanes are shuffled.
 bool fill_vectors(const View& view, const Block& reduction, const Groups& groups) {
+  // What is read here and there only, as by transposed convolutions, is brought into another form before it is tiled.
+  const bool has_choices = std::ranges::any_of(reduction.bodies, [](const Expr& body) {
+    return te::any_node(body, [](const Expr& e) { return te::as<te::Select>(e) != nullptr; });
+  });
+  if (has_choices) return false;
   const int64_t lanes = view.lanes(reduction), extent = *te::as_constant(reduction.axes[groups.axis].extent);
   if (groups.size % lanes == 0) return true;
   for (const int64_t width : {lanes, lanes / 2})

@@ -64,7 +64,7 @@ void lay_out_block(Builder& builder, const std::string& name, LoopId around) {
       if (list == &each.axes) extents.push_back(loop == loops.end() ? 1 : view.extent(*loop));
     }
   const Schedule before = builder.schedule;
-  const Tiled reduction{name, extents, write_strides(view.kernel(), each)};
+  const Tiled reduction{name, extents, write_strides(view.kernel(), each), false, true};
   Tile tile = choose_tile(builder, reduction);
   if (tile.vector_axis >= 0 && pack(builder, reduction, tile) && lay_out_inside(builder, name, tile, own)) return;
   builder.schedule = before;

@@ -297,6 +297,7 @@ double Tiler::score(Tile tile) const {
   const auto tiles = static_cast<double>((there + tile.vectors - 1) / tile.vectors);
   const double whole = size % tile.lanes == 0 || view_.machine().vectors.masks ? 1 : 1 - 0.2 / tiles;
   const bool is_contiguous = reduction_.out[tile.vector_axis] == 1;
+  if (reduction_.is_in_rows && !is_contiguous) return 0;
   return best->second * filled * in_lanes * static_cast<double>(tile.lanes) * (is_contiguous ? 1.5 : 1) * whole *
          share_beside_packing(tile);
 }

@@ -43,6 +43,7 @@ struct Tiled {
   Integers extents;          ///< that its loops run over, by axis
   Strides out;               ///< how far apart its results lie in the end
   bool is_repeated = false;  ///< from step to step other operands than constants change
+  bool is_in_rows = false;   ///< its results are read again by rows: lanes that write them apart are no good
 };
 
 /// The dim of an operand that the axis alone moves, element by element, and where it begins there: [k, i0 + 512].
