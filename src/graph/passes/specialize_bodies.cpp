@@ -1,5 +1,7 @@
 #include "graph/passes/specialize_bodies.h"
 
+#include <fmt/format.h>
+
 #include "graph/edit.h"
 #include "graph/infer.h"
 #include "graph/node_form.h"
@@ -7,8 +9,8 @@
 namespace isomer {
 namespace {
 
-/// More rounds than states of a loop that change each other's types one after the other.
-constexpr int kMaxRounds = 4;
+/// More rounds than dims of a loop's states that change one after the other.
+constexpr int kMaxRounds = 6;
 
 void set_type(Graph& body, ValueId formal, const ValueType& type) {
   if (body.value(formal).type != type) body.edit(formal).type = type;
@@ -34,7 +36,21 @@ void take_captures(const Graph& outer, const Node& node, Graph& body) {
   }
 }
 
-/// The body's first inputs and those states that have the same type in every iteration.
+/// What holds before an iteration and behind it: a dim that differs is what the file calls it, or has a name of its
+/// own. Nothing where ranks differ.
+std::optional<Shape> common_shape(const Graph& body, ValueId formal, const Shape& after, const ValueType& declared) {
+  Shape shape = *body.value(formal).type.shape;
+  if (after.size() != shape.size()) return std::nullopt;
+  for (size_t k = 0; k < shape.size(); ++k) {
+    if (shape[k] == after[k]) continue;
+    const bool is_named =
+        declared.has_shape() && declared.shape->size() == shape.size() && !(*declared.shape)[k].is_constant();
+    shape[k] = is_named ? (*declared.shape)[k] : Dim::symbol(fmt::format("{}.step.{}", body.value(formal).name, k));
+  }
+  return shape;
+}
+
+/// The body's first inputs and its states: as the loop begins with them, but for what iterations change.
 Result<void> take_states(const Graph& outer, const Node& node, const LoopForm& form, Graph& body) {
   const std::vector<ValueId> formals = body.inputs();
   std::vector<ValueType> declared;
@@ -44,24 +60,31 @@ Result<void> take_states(const Graph& outer, const Node& node, const LoopForm& f
     set_type(body, formals[k],
              ValueType::tensor(k == 0 ? DataType::kInt64 : DataType::kBool, is_row ? Shape{1} : Shape{}));
   }
-  const auto first = [&](size_t k) -> const ValueType& {
-    return outer.value(node.inputs[form.first_state + k - 2]).type;
-  };
   std::vector<bool> is_taken(formals.size());
   for (size_t k = 2; k < formals.size(); ++k) {
-    is_taken[k] = first(k).has_shape();
-    if (is_taken[k]) set_type(body, formals[k], first(k));
+    const ValueType& first = outer.value(node.inputs[form.first_state + k - 2]).type;
+    is_taken[k] = first.has_shape();
+    if (is_taken[k]) set_type(body, formals[k], first);
   }
-  for (int round = 0; round <= kMaxRounds; ++round) {
+  for (int round = 0; round < kMaxRounds; ++round) {
     TRY_VOID(infer(body));
     bool holds = true;
     for (size_t k = 2; k < formals.size(); ++k) {
-      if (!is_taken[k] || (round < kMaxRounds && body.value(body.outputs()[k - 1]).type == first(k))) continue;
-      holds = is_taken[k] = false;
-      set_type(body, formals[k], declared[k]);
+      const ValueType &before = body.value(formals[k]).type, &after = body.value(body.outputs()[k - 1]).type;
+      if (!is_taken[k] || after == before) continue;
+      const auto shape =
+          after.has_shape() ? common_shape(body, formals[k], *after.shape, declared[k]) : std::optional<Shape>();
+      if (shape && *shape == *before.shape) continue;
+      holds = false;
+      is_taken[k] = shape.has_value();
+      if (shape)
+        body.edit(formals[k]).type.shape = *shape;
+      else
+        set_type(body, formals[k], declared[k]);
     }
     if (holds) return {};
   }
+  for (size_t k = 2; k < formals.size(); ++k) set_type(body, formals[k], declared[k]);
   return infer(body);
 }
 
