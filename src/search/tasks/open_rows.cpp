@@ -16,7 +16,7 @@ namespace {
 using te::Expr;
 
 /// Operations on a row from which on a loop pays: what is less moves elements, which a loop would move twice more.
-constexpr double kLeastWork = 10'000;
+constexpr double kLeastWork = 1'000;
 /// Rows that are computed at a time, so that weights are read once for all of them: fewer the more work one is, since
 /// some of the last ones are computed for nothing. (Two layers of 256x1024: 2.1 ms by 8 rows, 1.8 by 16 or 32.)
 int64_t rows_at_once(double work) { return work < (1 << 21) ? 16 : work < (1 << 26) ? 8 : 1; }
