@@ -99,24 +99,30 @@ Compute combine_by(std::function<te::Monoid(DataType)> monoid) {
   return reduce_by([monoid = std::move(monoid)](Reduction& r) { return r.combine(monoid(r.dtype), r.element); });
 }
 
-/// Integer means truncate; an empty one is 0.
+/// Sums of halves are wider than these, as a mean of numbers that they hold is one. Integer means truncate; an empty one
+/// is 0.
 te::StageValue mean(Reduction& r) {
   const Dim count = element_count(r.over);
-  return r.map(r.sum(r.element) / count_as(r.dtype, (is_float(r.dtype) ? count : isomer::max(count, 1)).expr()));
+  const DataType wide = accumulator(r.dtype);
+  const Expr number = count_as(wide, (is_float(r.dtype) ? count : isomer::max(count, 1)).expr());
+  return r.map(te::cast(r.dtype, r.sum(te::cast(wide, r.element)) / number));
 }
 
 Expr magnitude(Expr x) { return is_unsigned_int(x.dtype()) ? x : te::abs(x); }
 
 /// The type that roots and logarithms of elements are taken in.
-DataType real_type(DataType dtype) { return is_float(dtype) ? dtype : DataType::kFloat64; }
+DataType real_type(DataType dtype) { return is_float(dtype) ? accumulator(dtype) : DataType::kFloat64; }
+
+/// As sums are made of it: halves are wider.
+Expr summand(const Reduction& r) { return te::cast(accumulator(r.dtype), r.element); }
 
 te::StageValue l2(Reduction& r) {
-  const Expr squares = r.sum(r.element * r.element);
+  const Expr squares = r.sum(summand(r) * summand(r));
   return r.map(te::cast(r.dtype, te::sqrt(te::cast(real_type(r.dtype), squares))));
 }
 
 te::StageValue log_sum(Reduction& r) {
-  const Expr total = r.sum(r.element);
+  const Expr total = r.sum(summand(r));
   return r.map(te::cast(r.dtype, te::log(te::cast(real_type(r.dtype), total))));
 }
 
