@@ -143,7 +143,9 @@ class ConstantFolder {
       const Size freed = freed_by(*id, left);
       const int64_t growth = made.bytes - freed.bytes;
       const bool is_decoded = context_.options.decodes && made.elements <= std::max(freed.elements, freed.quantized);
-      const bool may_grow = is_decoded || (made.bytes <= context_.options.largest_grown && context_.may_grow(growth));
+      // Numbers that are quantized are so on purpose: runtimes compute with them as they are.
+      const int64_t largest = freed.quantized > 0 ? PassOptions().largest_grown : context_.options.largest_grown;
+      const bool may_grow = is_decoded || (made.bytes <= largest && context_.may_grow(growth));
       if (growth > 0 && !may_grow) continue;
       chosen_.insert(chosen_.end(), needed.begin(), needed.end());
       drop_reads(node, left);

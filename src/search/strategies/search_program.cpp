@@ -6,6 +6,7 @@
 #include <map>
 #include <utility>
 
+#include "graph/passes/contract.h"
 #include "graph/passes/pipeline.h"
 #include "search/cost/work.h"
 #include "search/strategies/lockstep.h"
@@ -157,9 +158,21 @@ class Improver {
     options_.progress({static_cast<int>(number) + 1, static_cast<int>(count), saved});
   }
 
+  /// Nodes that runtimes know as one by what they look like, as Gelu before opset 20.
+  static size_t known_together(const Program& program) {
+    const auto graph = graph_of(program);
+    if (!graph.ok()) return 0;
+    PassOptions options;
+    options.keep_composites = true;
+    std::vector<OptimizeStep> steps;
+    const auto nodes = kept_nodes(*graph, PassContext(options, steps));
+    return nodes.ok() ? nodes->size() : 0;
+  }
+
   /// Whether a runtime that we know nothing of has no more to do for the second program.
   bool is_welcome(const Program& before, const Program& after) const {
     if (!options_.least_work) return true;
+    if (known_together(after) < known_together(before)) return false;
     const auto work = [](const Program& program) -> Result<Work> {
       TRY(const Graph graph, graph_of(program));
       return work_of(graph);
@@ -370,6 +383,8 @@ class Improver {
   void take_everywhere(const Kind& kind, const std::vector<Match>& steps, double saved) {
     Everywhere made = everywhere(kind, result_.program, steps, result_.steps.size());
     if (made.matches.empty()) return refuse("the whole takes it nowhere");
+    if (options_.least_work && known_together(made.program) < known_together(result_.program))
+      return refuse("nodes that runtimes know as one would be taken apart");
     const int64_t bytes = weight_bytes(made.program);
     if (bytes > most_weight_bytes_) return refuse("weights would grow too much");
     Gain gain;
