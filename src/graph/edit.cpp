@@ -351,9 +351,9 @@ int64_t count_bytes(const Graph& graph) {
   return bytes;
 }
 
-void forget_stated_types(Graph& graph) {
+void forget_stated_types(Graph& graph, Stated what) {
   for (const ValueId id : graph.values())
-    if (graph.value(id).producer.valid()) {
+    if (what == Stated::kAll && graph.value(id).producer.valid()) {
       Value& value = graph.edit(id);
       value.type = ValueType();
       value.content.reset();

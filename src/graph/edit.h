@@ -84,7 +84,8 @@ Result<int> for_each_body(Graph& graph, const std::function<Result<int>(Graph& b
 /// stays as it is: what is wrong with it is the error of whoever runs it.
 Result<void> infer_all(Graph& graph);
 /// Types and contents of what nodes make are unknown again, in bodies too: what a file states of them is a promise.
-void forget_stated_types(Graph& graph);
+enum class Stated : uint8_t { kAll, kInBodies };
+void forget_stated_types(Graph& graph, Stated what = Stated::kAll);
 
 /// Nodes, and those of bodies.
 int count_nodes(const Graph& graph);

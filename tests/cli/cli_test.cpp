@@ -110,6 +110,7 @@ TEST_F(CommandLine, ArtifactsKeepTheValuesOfInputs) {
     if (graph->is_constant(id)) inputs.push_back(id);
   ASSERT_EQ(inputs.size(), 2U);
   graph->set_inputs(inputs);
+  graph->edit_info().ir_version = 8;
   const std::string file = path("defaults.onnx"), artifact = path("defaults.iso");
   ASSERT_TRUE(export_model(*graph, file).ok());
   const Outcome compiled = isomer({"compile", file, "-o", artifact, "--level", "1"});

@@ -61,5 +61,10 @@ Dim with_symbols(const Dim& dim, F&& replace) {
   return dim.is_constant() ? dim : Dim(te::with_symbols(dim.expr(), replace));
 }
 inline std::set<std::string> names(const Dim& dim) { return te::names(dim.expr()); }
+/// Of a size that is a symbol by itself.
+inline const std::string* only_name(const Dim& dim) {
+  const te::Symbol* symbol = dim.is_constant() ? nullptr : te::as<te::Symbol>(dim.expr());
+  return symbol ? &symbol->name : nullptr;
+}
 
 }  // namespace isomer

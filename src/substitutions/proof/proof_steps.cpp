@@ -66,10 +66,7 @@ Result<Ledger::Numbers> ProofSteps::read_input(const Graph& model) {
   info_ = model.info();
   Graph graph = model;
   // What is stated in a body is so where the body runs: its values have the numbers of those outside that are equal.
-  TRY_VOID(for_each_body(graph, [](Graph& body, NodeId) -> Result<int> {
-    forget_stated_types(body);
-    return 1;
-  }));
+  forget_stated_types(graph, Stated::kInBodies);
   return read(std::move(graph), {});
 }
 

@@ -18,13 +18,6 @@
 namespace isomer::verify {
 namespace {
 
-/// A size that is a symbol by itself.
-const std::string* symbol_in(const Dim& dim) {
-  if (dim.is_constant()) return nullptr;
-  const te::Symbol* symbol = te::as<te::Symbol>(dim.expr());
-  return symbol ? &symbol->name : nullptr;
-}
-
 /// Says more of the same size.
 bool is_simpler(const Dim& dim, const Dim& other) {
   constexpr int64_t kLargest = 1000;
@@ -48,10 +41,7 @@ isomer::Node bare(const isomer::Node& node) {
       sizes.push_back(static_cast<int64_t>(body->inputs().size()));
       sizes.push_back(static_cast<int64_t>(body->outputs().size()));
     }
-    if (bodies.empty())
-      result.attributes.emplace(name, attribute);
-    else
-      result.attributes.emplace(name, std::move(sizes));
+    result.attributes.emplace(name, bodies.empty() ? attribute : Attribute(std::move(sizes)));
   }
   return result;
 }
@@ -114,15 +104,14 @@ void Ledger::equate(const Dim& a, const Dim& b) {
   const Dim x = known(a), y = known(b);
   if (x == y) return;
   const auto replace = [&](const Dim& symbol, const Dim& by) {
-    const std::string* name = symbol_in(symbol);
+    const std::string* name = only_name(symbol);
     if (!name || names(by).contains(*name)) return false;
     sizes_.emplace(*name, by);
     known_types_.clear();
     return true;
   };
   // Names that graphs read later brought go first.
-  const std::string* first = symbol_in(x);
-  if (first && first->find('#') != std::string::npos && replace(x, y)) return;
+  if (const auto* name = only_name(x); name && name->find('#') != std::string::npos && replace(x, y)) return;
   if (!replace(y, x)) replace(x, y);
 }
 
@@ -340,8 +329,7 @@ int Ledger::Part::of(ValueId input) const {
 
 std::optional<Content> Ledger::content(int value) const {
   const auto found = contents_.find(leader(value));
-  std::optional<Content> result;
-  if (found != contents_.end()) result = found->second;
+  std::optional<Content> result = found == contents_.end() ? std::nullopt : std::optional(found->second);
   for_each_dim(result, [&](Dim& element) { element = known(element); });
   return result;
 }
@@ -525,7 +513,8 @@ class Ledger::Reader {
         const bool binds = !body->inputs().empty();
         const std::string place = node.domain + "::" + node.op_type;
         Reader inside(*this);
-        inside.scopes_.push_back({fmt::format("{} {} {}", place, name, numbers.bodies[{id, name}].size()), inputs});
+        const std::string which = fmt::format("body {} {} {}", place, name, numbers.bodies[{id, name}].size());
+        inside.around_.push_back({ledger_.symbol_named(which), 0, inputs, false});
         TRY(Numbers inner, inside.read(*body, {}, captured, depth + binds, place));
         for (const ValueId output : body->outputs()) arguments.push_back(inner.at(output));
         numbers.bodies[{id, name}].push_back(std::move(inner));
@@ -557,11 +546,11 @@ class Ledger::Reader {
     const Node wanted = ledger_.canonical({ledger_.symbol_of(node), 0, arguments, false});
     const auto made = std::ranges::find_if(node.outputs, [](ValueId output) { return output.valid(); });
     const std::string name = made == node.outputs.end() ? std::string() : graph.value(*made).name;
-    const std::vector<Scope> scopes = by_leaders(scopes_);
+    const auto are_equal = [&](const Node& a, const Node& b) { return ledger_.canonical(a) == ledger_.canonical(b); };
     Instance* best = nullptr;
     for (Instance& each : ledger_.instances_) {
       if (each.graph == ledger_.graphs_ || !(ledger_.canonical(each.node) == wanted) ||
-          by_leaders(each.scopes) != scopes)
+          !std::ranges::equal(each.around, around_, are_equal))
         continue;
       if (!best || (each.name == name && best->name != name)) best = &each;
     }
@@ -569,19 +558,13 @@ class Ledger::Reader {
       best->graph = ledger_.graphs_;
       return best->symbol;
     }
-    ledger_.instances_.push_back({name, wanted, scopes, ledger_.add_symbol({}), ledger_.graphs_});
+    ledger_.instances_.push_back({name, wanted, around_, ledger_.add_symbol({}), ledger_.graphs_});
     return ledger_.instances_.back().symbol;
-  }
-
-  std::vector<Scope> by_leaders(std::vector<Scope> scopes) const {
-    for (Scope& scope : scopes)
-      for (int& input : scope.inputs) input = input < 0 ? input : ledger_.leader(input);
-    return scopes;
   }
 
   Ledger& ledger_;
   std::string prefix_;
-  std::vector<Scope> scopes_;                 ///< around the graph
+  std::vector<Node> around_;                  ///< whose bodies the graph is in
   std::map<std::string, std::string> given_;  ///< names that are not of this graph alone, by what they are here
 };
 

@@ -159,16 +159,10 @@ class Ledger {
     std::vector<int> captures;
   };
   std::map<int, WithBodies> with_bodies_;
-  /// A node whose body a graph is, with its inputs.
-  struct Scope {
-    std::string node;
-    std::vector<int> inputs;
-    bool operator==(const Scope&) const = default;
-  };
   struct Instance {
     std::string name;
     Node node;
-    std::vector<Scope> scopes;  ///< around it: what is not the same each time is another in each
+    std::vector<Node> around;  ///< whose bodies it stands in: what is not the same each time is another in each
     int symbol = 0;
     int graph = 0;  ///< the last in which a node stood for it
   };

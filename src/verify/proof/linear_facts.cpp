@@ -7,6 +7,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "graph/te/integer.h"
+
 namespace isomer::verify {
 namespace {
 
@@ -47,10 +49,6 @@ std::optional<Sum> combined(int64_t a, const Sum& x, int64_t b, const Sum& y) {
   return result;
 }
 
-int64_t floor_of(int64_t dividend, int64_t divisor) {
-  return dividend / divisor - (dividend % divisor != 0 && dividend < 0);
-}
-
 /// Sums that are at least 0.
 using Inequalities = std::vector<Sum>;
 
@@ -60,7 +58,7 @@ bool tighten(Sum& sum) {
   int64_t common = 0;
   for (const auto& [name, factor] : sum.terms) common = std::gcd(common, factor);
   for (auto& [name, factor] : sum.terms) factor /= common;
-  sum.constant = floor_of(sum.constant, common);
+  sum.constant = te::floor_div(sum.constant, common);
   return true;
 }
 
