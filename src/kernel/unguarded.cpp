@@ -74,7 +74,8 @@ class Search {
     for (size_t k = 0; k < index.size(); ++k) {
       const te::Range range = simplifier.range(simplifier.polynomial(index[k]));
       const bool is_inside = range.low >= 0 && range.high < buffer.shape[k].value();
-      buffer.is_checked |= !is_inside && !te::has_load(index[k]) && !is_guarded(index[k]);
+      // What is loaded may be inlined: then it is computed there.
+      buffer.is_checked |= !is_inside && (te::has_load(index[k]) || !is_guarded(index[k]));
     }
   }
 
