@@ -1,8 +1,12 @@
 #include "cli/options.h"
 
+#include <stdio_ext.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <csignal>
+#include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "graph/float_class.h"
@@ -66,13 +70,36 @@ int report(const Error& error) {
     for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, SIG_IGN);
   // The sentence holds model-supplied names: each part is escaped and cut by itself, so that the place stays readable.
   const std::string where = printable(error.where);
-  fmt::print(stderr, "isomer: {}{}{}\n", where, where.empty() ? "" : ": ", printable(error.what));
+  print_error("isomer: {}{}{}\n", where, where.empty() ? "" : ": ", printable(error.what));
   return exit_code(error.kind);
 }
 
 int report_out_of_memory() {
   return report(
       {ErrorKind::kUnsupported, "", "less memory expected, more needed than is left; --memory SIZE allows more"});
+}
+
+Error lost_output(const std::error_code& error) {
+  return unsupported("output", "a place that takes what is printed expected, found: {}",
+                     error ? error.message() : "one that has lost some of it");
+}
+
+Result<void> print_results(const std::function<void()>& print) {
+  std::error_code failed;
+  try {
+    print();
+    errno = 0;
+    if (std::fflush(stdout) != 0) failed.assign(errno, std::generic_category());
+  } catch (const std::system_error& error) {
+    if (!std::ferror(stdout)) throw;
+    failed = error.code();
+  }
+  if (!std::ferror(stdout)) return {};
+  // It has been said, or is no error: what is left is not tried again when the program ends.
+  __fpurge(stdout);
+  std::clearerr(stdout);
+  if (failed == std::errc::broken_pipe) return {};
+  return lost_output(failed);
 }
 
 void CommonOptions::add_to(CLI::App& app) {

@@ -3,14 +3,17 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "graph/tensor.h"
 #include "util/memory_limit.h"
+#include "util/print_error.h"
 #include "util/result.h"
 #include "util/utf8.h"
 
@@ -25,6 +28,12 @@ int exit_code(ErrorKind kind);
 int report(const Error& error);
 /// The same, of std::bad_alloc.
 int report_out_of_memory();
+
+/// Something could not be printed.
+Error lost_output(const std::error_code& error);
+/// Prints what a command has found before its files get their names: an error where it can't all be printed, and then
+/// they are to get none. Whoever reads a pipe may have read enough, as `head` has: that is none.
+Result<void> print_results(const std::function<void()>& print);
 
 struct CommonOptions {
   uint64_t seed = 0;
@@ -57,7 +66,7 @@ CLI::Validator is_float_mode();
 /// A line of progress or information on standard error, unless -q.
 template <class... Args>
 void note(const CommonOptions& options, fmt::format_string<Args...> format, Args&&... args) {
-  if (!options.quiet) fmt::print(stderr, "{}\n", fmt::format(format, std::forward<Args>(args)...));
+  if (!options.quiet) print_error("{}\n", fmt::format(format, std::forward<Args>(args)...));
 }
 
 /// Of a line that says more than a name.

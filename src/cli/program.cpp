@@ -1,5 +1,6 @@
 #include "cli/program.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -18,6 +19,16 @@
 
 namespace isomer::cli {
 namespace {
+
+/// A file that is opened gets the first number that is free: it must not be that of an output that somebody has closed,
+/// which would be printed into it.
+void open_closed_outputs() {
+  for (int opened = 0; opened <= STDERR_FILENO;) {
+    opened = open("/dev/null", O_RDWR);
+    if (opened < 0) return;
+    if (opened > STDERR_FILENO) close(opened);
+  }
+}
 
 /// The first Ctrl-C ends the work where it may end, if it can, one more before it has ended at once; neither leaves
 /// what is half written.
@@ -50,11 +61,9 @@ void stop_on_interrupt() {
   std::abort();
 }
 
-/// Something could not be printed. Whoever reads a pipe may have read enough, as `head` has: that needs no sentence.
+/// Whoever reads a pipe may have read enough, as `head` has: that needs no sentence.
 int report_lost_output(const std::error_code& error) {
-  if (error == std::errc::broken_pipe) return kStopped;
-  return report({ErrorKind::kUnsupported, "output",
-                 fmt::format("a place that takes what is printed expected, found: {}", error.message())});
+  return error == std::errc::broken_pipe ? static_cast<int>(kStopped) : report(lost_output(error));
 }
 
 /// Prints what is still to be printed; the exit code, which a command that has done its work keeps where nobody reads.
@@ -68,7 +77,9 @@ int end_output(int exit) {
 }  // namespace
 
 int run_program(int argc, const char* const* argv, const std::function<void(CLI::App& app, int& exit)>& add_commands) {
-  std::signal(SIGPIPE, SIG_IGN);
+  open_closed_outputs();
+  // What can't be written is an error of whoever writes: a pipe that nobody reads, a file beyond a limit of its size.
+  for (const int signal : {SIGPIPE, SIGXFSZ}) std::signal(signal, SIG_IGN);
   stop_on_interrupt();
   std::set_terminate(end_in_a_sentence);
   CLI::App app("Isomer: a superoptimizer for ONNX models", "isomer");

@@ -52,7 +52,7 @@ void ProgressLine::note(std::string_view line) {
   const std::lock_guard lock(mutex_);
   if (is_quiet_) return;
   clear();
-  fmt::print(stderr, "{}\n", printable(line, kMostOfLine));
+  print_error("{}\n", printable(line, kMostOfLine));
 }
 
 void ProgressLine::show_until_the_end() {
@@ -66,19 +66,17 @@ void ProgressLine::show() {
   if (!is_terminal_) {
     if (seconds_since(shown_) < kSecondsBetweenLines) return;
     shown_ = now;
-    fmt::print(stderr, "isomer: {}\n", text(now));
+    print_error("isomer: {}\n", text(now));
     return;
   }
   // The last column stays free: a terminal may break the line behind it.
-  fmt::print(stderr, "\r\x1b[K{}", text(now).substr(0, static_cast<size_t>(columns()) - 1));
-  std::fflush(stderr);
+  print_error("\r\x1b[K{}", text(now).substr(0, static_cast<size_t>(columns()) - 1));
   is_drawn_ = true;
 }
 
 void ProgressLine::clear() {
   if (!is_drawn_) return;
-  fmt::print(stderr, "\r\x1b[K");
-  std::fflush(stderr);
+  print_error("\r\x1b[K");
   is_drawn_ = false;
 }
 

@@ -19,7 +19,7 @@ Result<Settings> silent_settings(const CommonOptions& options) {
 Result<Settings> settings_of(const CommonOptions& options) {
   TRY(Settings settings, silent_settings(options));
   if (!options.quiet)
-    settings.messages.note = [](std::string_view line) { fmt::print(stderr, "{}\n", printable(line, kMostOfLine)); };
+    settings.messages.note = [](std::string_view line) { print_error("{}\n", printable(line, kMostOfLine)); };
   if (options.verbosity > 0) settings.messages.detail = settings.messages.note;
   return settings;
 }

@@ -67,16 +67,16 @@ class LiveTable {
     if (is_terminal_) {
       clear();
       const std::vector<std::string> lines = table(scene_, state, kTasks, columns_of(STDERR_FILENO));
-      for (const std::string& line : lines) fmt::print(stderr, "{}\n", line);
+      for (const std::string& line : lines) print_error("{}\n", line);
       drawn_ = lines.size();
     } else if (!told_ || seconds_since(*told_) >= kSecondsOfALine) {
-      fmt::print(stderr, "{}\n", headline(scene_, state));
+      print_error("{}\n", headline(scene_, state));
       told_ = Clock::now();
     }
   }
 
   void clear() {
-    if (drawn_ > 0) fmt::print(stderr, "\x1b[{}A\x1b[J", drawn_);
+    if (drawn_ > 0) print_error("\x1b[{}A\x1b[J", drawn_);
     drawn_ = 0;
   }
 

@@ -1,12 +1,11 @@
 // isomer-measure THREADS WEIGHTS: measures the kernels that the process that started it sends (worker.h).
-#include <fmt/format.h>
-
 #include <charconv>
 #include <csignal>
 #include <optional>
 #include <string_view>
 
 #include "measure/worker.h"
+#include "util/print_error.h"
 
 namespace {
 
@@ -22,7 +21,7 @@ int main(int count, char** arguments) {
   const auto threads = count == 3 ? number(arguments[1]) : std::nullopt;
   const auto weights = count == 3 ? number(arguments[2]) : std::nullopt;
   if (!threads || !weights || *threads < 1 || *weights < 0 || *weights > 1) {
-    fmt::print(stderr, "isomer-measure: THREADS (1 or more) and WEIGHTS (0: in memory, 1: in cache) expected\n");
+    isomer::print_error("isomer-measure: THREADS (1 or more) and WEIGHTS (0: in memory, 1: in cache) expected\n");
     return 2;
   }
   for (const int request : {SIGINT, SIGTERM}) std::signal(request, SIG_IGN);  // they are for whoever asks

@@ -53,6 +53,31 @@ TEST_F(CommandLine, WhatCannotBePrintedIsAnError) {
     expect_error(isomer_to(command + " > /dev/full"), 3, "output: a place that takes what is printed expected");
 }
 
+/// What goes wrong with standard error is nobody's error.
+TEST_F(CommandLine, StandardErrorMayBeClosedOrFull) {
+  const std::string file = model(kSmall, "small.onnx");
+  for (const char* where : {" 2>&-", " 2>/dev/full"}) {
+    SCOPED_TRACE(where);
+    EXPECT_EQ(isomer_to("run " + file + where).exit_code, 0) << "which has a note on a size";
+    EXPECT_EQ(isomer_to("run " + path("none.onnx") + where).exit_code, 3);
+    EXPECT_EQ(isomer_to("optimize " + file + " -o " + path("out.onnx") + " --level 3 --time 1s -v" + where).exit_code,
+              0);
+  }
+}
+
+/// Files that are opened then must not be printed into.
+TEST_F(CommandLine, OutputsMayBeClosed) {
+  const std::string file = model(kSmall, "small.onnx");
+  for (const char* closed : {" >&-", " >&- 2>&-", " <&- >&- 2>&-"}) {
+    SCOPED_TRACE(closed);
+    const Outcome outcome = isomer_to("optimize " + file + " -o " + path("out.onnx") + " --level 1" + closed);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_EQ(outcome.err, "");
+    EXPECT_EQ(json::parse(isomer({"inspect", path("out.onnx"), "--json"}).out)["nodes"], 2);
+    std::filesystem::remove(path("out.onnx"));
+  }
+}
+
 TEST_F(CommandLine, ReadersMayStopReading) {
   std::string text = "opset 17\ngraph g(v0: float32[2]) -> (v3000: float32[2]) {\n";
   for (int k = 0; k < 3000; ++k) text += fmt::format("  v{} = Relu(v{})\n", k + 1, k);

@@ -6,6 +6,7 @@
 #include "kernel/codegen_cuda/nvrtc.h"
 #include "util/file.h"
 #include "util/output_file.h"
+#include "util/print_error.h"
 
 namespace {
 
@@ -30,7 +31,7 @@ Result<void> run(char** arguments) {
 
 int main(int count, char** arguments) {
   if (count != 5) {
-    fmt::print(stderr, "isomer-cubin: NVRTC ARCH IN.cu OUT.cubin expected, {} arguments found\n", count - 1);
+    print_error("isomer-cubin: NVRTC ARCH IN.cu OUT.cubin expected, {} arguments found\n", count - 1);
     return 2;
   }
   const rlimit bytes{kMostBytes, kMostBytes}, seconds{kMostSeconds, kMostSeconds}, no_core{0, 0};
