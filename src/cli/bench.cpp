@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "cli/commands.h"
+#include "cli/distinct_files.h"
 #include "cli/load_artifact.h"
 #include "cli/model_inputs.h"
 #include "cli/report_file.h"
@@ -74,23 +75,7 @@ void print_profile(std::vector<json> tasks, bool all) {
   if (shown < tasks.size()) fmt::print("        and {} more tasks (-v)\n", tasks.size() - shown);
 }
 
-Result<void> measure(const BenchOptions& options) {
-  TRY(std::optional<OutputFile> report_file, file_for(options.report));
-  TRY(const Settings settings, settings_of(options));
-  BenchChoices choices = options.bench;
-  if (choices.model.empty()) choices.model = options.file;
-  const auto open = [&](bool timed) {
-    BenchOptions again = options;
-    again.quiet = options.quiet || timed;  // what there is to say was said
-    return open_bench(again, timed);
-  };
-  TRY(json report, measured(open, choices, settings));
-  report["model"] = options.file;
-  TRY_VOID(write_measured(options.report, {options.file}, report, report_file));
-  if (options.json) {
-    fmt::print("{}\n", json_text(report));
-    return {};
-  }
+void print_report(const json& report, const BenchOptions& options) {
   const auto number = [&](const char* key) { return report[key].get<double>(); };
   print_profile(report["tasks"], options.verbosity > 0);
   fmt::print(
@@ -108,7 +93,29 @@ Result<void> measure(const BenchOptions& options) {
                peer["version"].get<std::string>(), quantile(all, 0.5), is_on_device ? " on the device" : "",
                peer["ratio"].get<double>(), peer["ratio_p25"].get<double>(), peer["ratio_p75"].get<double>());
   }
-  return {};
+}
+
+Result<void> measure(const BenchOptions& options) {
+  TRY_VOID(check_distinct({{"FILE", options.file}, {"--model", options.bench.model}}, {{"--report", options.report}}));
+  TRY(std::optional<OutputFile> report_file, file_for(options.report));
+  TRY(const Settings settings, settings_of(options));
+  BenchChoices choices = options.bench;
+  if (choices.model.empty()) choices.model = options.file;
+  const auto open = [&](bool timed) {
+    BenchOptions again = options;
+    again.quiet = options.quiet || timed;  // what there is to say was said
+    return open_bench(again, timed);
+  };
+  TRY(json report, measured(open, choices, settings));
+  report["model"] = options.file;
+  TRY_VOID(write_measured(options.report, {options.file}, report, report_file));
+  TRY_VOID(print_results([&] {
+    if (options.json)
+      fmt::print("{}\n", json_text(report));
+    else
+      print_report(report, options);
+  }));
+  return report_file ? report_file->commit() : Result<void>();
 }
 
 }  // namespace

@@ -3,10 +3,12 @@
 
 #include "cli/check_notes.h"
 #include "cli/commands.h"
+#include "cli/distinct_files.h"
 #include "cli/search_options.h"
 #include "cli/search_report.h"
 #include "cli/settings.h"
 #include "driver/compile_file.h"
+#include "driver/staging_folder.h"
 #include "runtime/artifact_file.h"
 #include "util/stop.h"
 
@@ -64,9 +66,12 @@ void print_report(const CompileCommand& options, const json& facts, const Compil
 
 Result<ExitCode> run(const CompileCommand& options) {
   const StopsInOrder stops;
+  TRY_VOID(check_distinct({{"IN", options.file}},
+                          {{"--output", options.output}, {"--records", options.choices.search.records}}));
+  TRY(const StagingFolder staging, StagingFolder::beside(options.output));
   const auto begin = Clock::now();
   std::optional<ProgressLine> progress(std::in_place, options);
-  CompileFileChoices choices{options.choices, {}, !options.no_check};
+  CompileFileChoices choices{options.choices, {}, !options.no_check, staging.places()};
   CommonOptions one = options;
   for (const auto& dims : each_binding(options.dims)) {
     one.dims = dims;
@@ -76,15 +81,18 @@ Result<ExitCode> run(const CompileCommand& options) {
   TRY(const Settings settings, settings_of(one, *progress));
   TRY(CompiledFile compiled, compile_file(options.file, choices, settings));
   progress->tell("writing");
-  TRY_VOID(runtime::write_artifact(compiled.artifact, options.output));
+  TRY_VOID(runtime::write_artifact(compiled.artifact, staging.file()));
   progress.reset();
   compiled.seconds["all"] = seconds_since(begin);
   const json facts = compile_json(options.file, settings, compiled);
   if (compiled.check) warn_of_what_was_set_aside(options, *compiled.check);
-  if (options.json)
-    fmt::print("{}\n", json_text(facts));
-  else if (!options.quiet)
-    print_report(options, facts, compiled);
+  TRY_VOID(print_results([&] {
+    if (options.json)
+      fmt::print("{}\n", json_text(facts));
+    else if (!options.quiet)
+      print_report(options, facts, compiled);
+  }));
+  TRY_VOID(staging.release());
   if (!compiled.is_interrupted()) return kDone;
   note(options, "isomer: interrupted: what had been found until then is written");
   return kStopped;

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <memory>
@@ -184,8 +183,8 @@ Result<std::vector<NamedTensor>> read_npz(const std::string& path, MemoryLimit m
 }
 
 Result<void> write_npz(const std::string& path, const std::vector<NamedTensor>& arrays) {
-  TRY_VOID(check_output_place(path));
-  auto folder = TemporaryFolder::in(std::filesystem::path(path).parent_path());
+  TRY(const std::filesystem::path place, output_place(path));
+  auto folder = TemporaryFolder::in(place.parent_path());
   if (!folder.ok()) return std::move(folder).error().within(path);
   const std::string temporary = folder->path() / "arrays.npz";
   std::vector<std::string> files;
@@ -203,8 +202,7 @@ Result<void> write_npz(const std::string& path, const std::vector<NamedTensor>& 
   }
   if (zip_close(archive.get()) != 0) return invalid(path, "a writable place expected");
   archive.release();
-  if (std::rename(temporary.c_str(), path.c_str()) != 0) return invalid(path, "a writable place expected");
-  return {};
+  return move_to(temporary, place);
 }
 
 }  // namespace isomer

@@ -4,6 +4,7 @@
 
 #include "cli/check_notes.h"
 #include "cli/commands.h"
+#include "cli/distinct_files.h"
 #include "cli/report_file.h"
 #include "cli/search_options.h"
 #include "cli/search_report.h"
@@ -31,6 +32,13 @@ struct Options : CommonOptions {
     result.has_check = !no_check;
     result.has_proof = !proof.empty();
     return result;
+  }
+  /// That are written with the model.
+  std::vector<fs::path> besides() const {
+    std::vector<fs::path> files;
+    for (const std::string* file : {&report, &proof, &choices.search.records})
+      if (!file->empty()) files.emplace_back(*file);
+    return files;
   }
 };
 
@@ -73,32 +81,36 @@ std::string report_text(const Options& options, const OptimizedFile& outcome, co
   return optimize_page(fs::path(options.input).filename().string(), outcome, facts);
 }
 
-/// Model, report and proof get their names when all are written.
+/// Model, report and proof get their names when all are written and printed.
 Result<ExitCode> run(const Options& options) {
   const StopsInOrder stops;
+  const std::string& records = options.choices.search.records;
+  TRY_VOID(check_distinct({{"IN", options.input}, {"--output", options.output}},
+                          {{"--report", options.report}, {"--proof", options.proof}, {"--records", records}}));
   TRY(std::optional<OutputFile> report_file, file_for(options.report));
   TRY(std::optional<OutputFile> proof_file, file_for(options.proof));
   std::optional<ProgressLine> progress(std::in_place, options);
   TRY(const Settings settings, settings_of(options, *progress));
   const OptimizeChoices choices = options.chosen();
-  TRY(const StagingFolder staging, StagingFolder::beside(options.output));
-  const fs::path staged = staging.path() / fs::path(options.output).filename();
-  TRY(const OptimizedFile outcome, optimize_file(options.input, staged, choices, settings));
+  TRY(StagingFolder staging, StagingFolder::beside(options.output, options.besides()));
+  TRY(const OptimizedFile outcome, optimize_file(options.input, staging, choices, settings));
   progress.reset();
   const json report = optimize_json(options.input, choices, settings, outcome);
   TRY_VOID(write(report_text(options, outcome, report), report_file));
   TRY_VOID(write(outcome.proof, proof_file));
-  TRY_VOID(staging.release_to(options.output));
+  TRY_VOID(print_results([&] {
+    if (options.json)
+      fmt::print("{}\n", json_text(report));
+    else if (!options.quiet)
+      print_table(options, outcome, report);
+  }));
+  TRY_VOID(staging.release());
   if (report_file) TRY_VOID(report_file->commit());
   if (proof_file) TRY_VOID(proof_file->commit());
   for (const std::string& skipped : outcome.made.derived.before.skipped)
     note(options, "isomer: skipped {}", printable(skipped));
   for (const std::string& left_out : outcome.made.left_out) note(options, "isomer: left out {}", printable(left_out));
   if (outcome.check) warn_of_what_was_set_aside(options, outcome.check->equivalence);
-  if (options.json)
-    fmt::print("{}\n", json_text(report));
-  else if (!options.quiet)
-    print_table(options, outcome, report);
   if (!outcome.is_interrupted()) return kDone;
   note(options, "isomer: interrupted: what had been found until then is written");
   return kStopped;

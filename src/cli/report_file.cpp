@@ -28,9 +28,7 @@ Result<void> write_measured(const std::string& path, const std::vector<std::stri
   std::string title;
   for (const std::string& model : models)
     title += (title.empty() ? "" : ", ") + std::filesystem::path(model).filename().string();
-  TRY_VOID(
-      write(is_page(path) ? report::page({title, nullptr, nullptr, {}}, facts) : json_text(facts, 2) + "\n", file));
-  return file->commit();
+  return write(is_page(path) ? report::page({title, nullptr, nullptr, {}}, facts) : json_text(facts, 2) + "\n", file);
 }
 
 }  // namespace isomer::cli

@@ -16,7 +16,7 @@ Result<std::optional<OutputFile>> file_for(const std::string& path);
 Result<void> write(std::string_view text, std::optional<OutputFile>& file);
 /// Whether a report is asked for as a page.
 bool is_page(const std::string& path);
-/// Of what was measured of models: a page, or JSON.
+/// Of what was measured of models: a page, or JSON. The file has its name once it is committed.
 Result<void> write_measured(const std::string& path, const std::vector<std::string>& models,
                             const nlohmann::json& facts, std::optional<OutputFile>& file);
 

@@ -10,6 +10,7 @@
 #include "cli/numpy_file.h"
 #include "cli/settings.h"
 #include "driver/code_of_model.h"
+#include "driver/staging_folder.h"
 #include "graph/interpret.h"
 #include "graph/memory_estimate.h"
 #include "graph/onnx/tensor_file.h"
@@ -62,15 +63,31 @@ json describe(const std::string& name, const te::Array& array) {
           {"finite", summary.finite}};
 }
 
-Result<void> save(const std::string& place, const std::vector<NamedTensor>& outputs) {
-  if (place.ends_with(".npz")) return write_npz(place, outputs);
+/// Written; released, they have their names.
+Result<StagingFolder> save(const std::string& place, const std::vector<NamedTensor>& outputs) {
+  if (place.ends_with(".npz")) {
+    TRY(StagingFolder staging, StagingFolder::beside(place));
+    TRY_VOID(write_npz(staging.file(), outputs));
+    return staging;
+  }
   std::error_code error;
   std::filesystem::create_directories(place, error);
   if (error) return invalid(place, "a folder that can be made expected, {} found", error.message());
+  TRY(StagingFolder staging, StagingFolder::in(place));
   for (size_t i = 0; i < outputs.size(); ++i)
-    TRY_VOID(write_tensor_file((std::filesystem::path(place) / fmt::format("output_{}.pb", i)).string(),
-                               outputs[i].first, outputs[i].second));
-  return {};
+    TRY_VOID(write_tensor_file(staging.path() / fmt::format("output_{}.pb", i), outputs[i].first, outputs[i].second));
+  return staging;
+}
+
+void print(const json& outputs, const RunOptions& options) {
+  if (options.json) {
+    fmt::print("{}\n", json_text({{"outputs", outputs}}));
+    return;
+  }
+  for (const json& output : outputs)
+    fmt::print("{} {}{} min {} max {} mean {}{}\n", printable(output["name"].get<std::string>()),
+               output["dtype"].get<std::string>(), output["shape"].dump(), output["min"].dump(), output["max"].dump(),
+               output["mean"].dump(), output["finite"].get<bool>() ? "" : " (not finite)");
 }
 
 /// The model as it runs: what its inputs and outputs are, and their values.
@@ -169,16 +186,13 @@ Result<void> run(const RunOptions& options) {
     report.push_back(describe(name, array));
     if (!options.save_outputs.empty()) tensors.emplace_back(name, te::to_tensor(array));
   }
-  if (!options.save_outputs.empty()) TRY_VOID(save(options.save_outputs, tensors));
-  if (options.json) {
-    fmt::print("{}\n", json_text({{"outputs", report}}));
-    return {};
+  std::optional<StagingFolder> saved;
+  if (!options.save_outputs.empty()) {
+    TRY(StagingFolder staging, save(options.save_outputs, tensors));
+    saved.emplace(std::move(staging));
   }
-  for (const json& output : report)
-    fmt::print("{} {}{} min {} max {} mean {}{}\n", printable(output["name"].get<std::string>()),
-               output["dtype"].get<std::string>(), output["shape"].dump(), output["min"].dump(), output["max"].dump(),
-               output["mean"].dump(), output["finite"].get<bool>() ? "" : " (not finite)");
-  return {};
+  TRY_VOID(print_results([&] { print(report, options); }));
+  return saved ? saved->release() : Result<void>();
 }
 
 }  // namespace

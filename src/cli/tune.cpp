@@ -6,6 +6,7 @@
 #include <set>
 
 #include "cli/commands.h"
+#include "cli/distinct_files.h"
 #include "cli/evaluate_models.h"
 #include "cli/load_model.h"
 #include "cli/report_file.h"
@@ -188,6 +189,9 @@ ModelEvaluation evaluation_of(const TuneCommand& options) {
 Result<ExitCode> run(const TuneCommand& options) {
   const StopsInOrder stops;
   const auto begin = Clock::now();
+  std::vector<NamedFile> read = {{"--schedule", options.schedule}};
+  for (const std::string& file : options.files) read.push_back({"IN", file});
+  TRY_VOID(check_distinct(read, {{"--report", options.report}, {"--records", options.choices.search.records}}));
   if (options.choices.graphs > 1 && options.choices.level)
     return Error{ErrorKind::kUsage, "--level", "no level expected with --graphs, which searches"};
   TRY(const kernel::Target target, options.choices.parsed_target());
@@ -234,9 +238,12 @@ Result<ExitCode> run(const TuneCommand& options) {
   TRY_VOID(write_measured(options.report, options.files, to_json(scene, state), report_file));
   if (!state.no_model.empty())
     note(options, "isomer: no cost model, candidates were chosen by the draft alone: {}", state.no_model);
-  if (!options.json && !options.quiet)
-    for (const std::string& line : table(scene, state, state.tasks.size(), columns_of(STDOUT_FILENO)))
-      fmt::print("{}\n", line);
+  TRY_VOID(print_results([&] {
+    if (!options.json && !options.quiet)
+      for (const std::string& line : table(scene, state, state.tasks.size(), columns_of(STDOUT_FILENO)))
+        fmt::print("{}\n", line);
+  }));
+  if (report_file) TRY_VOID(report_file->commit());
   if (check_stop().ok()) return kDone;
   note(options, "isomer: interrupted: what had been found until then is in the records");
   return kStopped;

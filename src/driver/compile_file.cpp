@@ -57,6 +57,7 @@ class FileCompiler {
     settings.messages.tell("reading");
     TRY(LoadedModel model, load_model(model_, settings));
     TRY_VOID(keep_defaults(model.graph, model_, settings));
+    TRY_VOID(check_apart(model, model_, choices_.places));
     TRY(auto bindings, bind_free_dims(model.graph, model_, settings));
     SearchSetting setting;
     setting.begin = begin_;

@@ -2,6 +2,7 @@
 // searched, tuned and checked as the choices say.
 #pragma once
 
+#include <filesystem>
 #include <nlohmann/json_fwd.hpp>
 
 #include "driver/check_code.h"
@@ -14,6 +15,8 @@ struct CompileFileChoices {
   /// Of symbolic dims, besides those of the settings: a variant each.
   std::vector<std::map<std::string, int64_t>> bindings = {{}};
   bool has_check = true;
+  /// That the artifact is written to: none of them may be that of the model's weights.
+  std::vector<std::filesystem::path> places = {};
 };
 
 struct CompiledFile {

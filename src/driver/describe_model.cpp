@@ -96,8 +96,8 @@ Expected<void> save_model(const std::string& model, const std::string& place) {
   const auto saved = told<bool>(nullptr, [&]() -> Result<bool> {
     TRY(const LoadedModel loaded, load_model(model, {}));
     TRY(const StagingFolder staging, StagingFolder::beside(place));
-    TRY_VOID(export_model(loaded.graph, staging.path() / std::filesystem::path(place).filename()));
-    TRY_VOID(staging.release_to(place));
+    TRY_VOID(staging.write_model(loaded.graph));
+    TRY_VOID(staging.release());
     return true;
   });
   if (!saved) return saved.error();

@@ -4,9 +4,12 @@
 
 #include "graph/bind.h"
 #include "graph/edit.h"
+#include "util/output_file.h"
 #include "util/utf8.h"
 
 namespace isomer {
+
+namespace fs = std::filesystem;
 
 Result<LoadedModel> load_model(const std::string& file, const Settings& settings) {
   LoadedModel model;
@@ -22,6 +25,15 @@ Result<LoadedModel> load_model(const std::string& file, const Settings& settings
   auto bound = bind_inputs(model.graph, settings.dims, settings.shapes);
   if (!bound.ok()) return std::move(bound).error().within(file);
   return model;
+}
+
+Result<void> check_apart(const LoadedModel& model, const std::string& file, std::span<const fs::path> places) {
+  for (const std::string& weights : model.file.external_files)
+    for (const fs::path& place : places)
+      if (is_same_file(fs::path(file).parent_path() / weights, place))
+        return Error{ErrorKind::kUsage, place.string(),
+                     fmt::format("another file expected than that of the weights of {}", file)};
+  return {};
 }
 
 Result<std::map<std::string, int64_t>> bind_free_dims(Graph& graph, const std::string& file, const Settings& settings) {

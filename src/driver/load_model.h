@@ -1,6 +1,9 @@
 // Opening a model for work: imported, with dims and shapes of its inputs bound.
 #pragma once
 
+#include <filesystem>
+#include <span>
+
 #include "driver/settings.h"
 #include "graph/graph.h"
 #include "graph/onnx/import.h"
@@ -14,6 +17,10 @@ struct LoadedModel {
 
 /// Errors carry the file's name.
 Result<LoadedModel> load_model(const std::string& file, const Settings& settings);
+
+/// An error of kind kUsage where one of these places is that of the model's own weights. `file` is the model's.
+Result<void> check_apart(const LoadedModel& model, const std::string& file,
+                         std::span<const std::filesystem::path> places);
 
 /// For what needs numbers: each dim of the inputs that nothing has bound is 1, said in a note that names them. Gives
 /// what was bound here.

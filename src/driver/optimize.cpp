@@ -5,11 +5,11 @@
 
 #include "driver/search_json.h"
 #include "graph/edit.h"
-#include "graph/onnx/export.h"
 #include "graph/passes/pipeline.h"
 #include "report/page.h"
 #include "substitutions/derivation/proof_recorder.h"
 #include "substitutions/library/print_proof.h"
+#include "util/output_file.h"
 #include "util/resident.h"
 #include "util/version.h"
 #include "verify/check/check_json.h"
@@ -35,13 +35,14 @@ constexpr double kLeastCheckSeconds = 1;
 
 class Run {
  public:
-  Run(const std::string& model, const fs::path& written, const OptimizeChoices& choices, const Settings& settings)
+  Run(const std::string& model, StagingFolder& written, const OptimizeChoices& choices, const Settings& settings)
       : model_(model), written_(written), choices_(choices), settings_(settings) {}
 
   Result<OptimizedFile> optimized() {
     settings_.messages.tell("reading");
     OptimizedFile outcome;
     TRY(outcome.before, load_model(model_, settings_));
+    TRY_VOID(keep_weights_of(outcome.before));
     outcome.seconds["import"] = seconds_since(begin_);
     substitutions::Derivation derivation = first_derivation();
     SearchSetting setting;
@@ -70,6 +71,13 @@ class Run {
   }
 
  private:
+  Result<void> keep_weights_of(const LoadedModel& model) {
+    TRY_VOID(check_apart(model, model_, written_.places()));
+    if (!is_same_file(model_, written_.places().front()))
+      for (const std::string& file : model.file.external_files) written_.keep(fs::path(model_).parent_path() / file);
+    return {};
+  }
+
   substitutions::Derivation first_derivation() const {
     substitutions::Derivation derivation;
     derivation.dims = settings_.dims;
@@ -118,11 +126,11 @@ class Run {
   Result<void> write(const search::OptimizedModel& made, OptimizedFile& outcome) const {
     settings_.messages.tell("writing");
     const auto start = Clock::now();
-    TRY_VOID(export_model(made.derived.graph, written_));
+    TRY_VOID(written_.write_model(made.derived.graph));
     Settings as_written = settings_;
     as_written.dims.clear();
     as_written.shapes.clear();
-    TRY(outcome.after, load_model(written_.string(), as_written));
+    TRY(outcome.after, load_model(written_.file().string(), as_written));
     outcome.seconds["export"] += seconds_since(start);
     return {};
   }
@@ -139,7 +147,7 @@ class Run {
   }
 
   const std::string& model_;
-  const fs::path& written_;
+  StagingFolder& written_;
   const OptimizeChoices& choices_;
   const Settings& settings_;
   const Clock::time_point begin_ = Clock::now();
@@ -147,7 +155,7 @@ class Run {
 
 }  // namespace
 
-Result<OptimizedFile> optimize_file(const std::string& model, const fs::path& written, const OptimizeChoices& choices,
+Result<OptimizedFile> optimize_file(const std::string& model, StagingFolder& written, const OptimizeChoices& choices,
                                     const Settings& settings) {
   return Run(model, written, choices, settings).optimized();
 }

@@ -3,9 +3,8 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include <filesystem>
-
 #include "driver/search_choices.h"
+#include "driver/staging_folder.h"
 #include "verify/check/check.h"
 
 namespace isomer {
@@ -29,10 +28,10 @@ struct OptimizedFile {
   bool is_interrupted() const { return made.found && made.found->stop == search::StopReason::kInterrupted; }
 };
 
-/// Of the file `model`, written to `written`, whose folder is there. Where a pass made a change of which no proof is
-/// found, all is done again without it. Errors carry the file's name.
-Result<OptimizedFile> optimize_file(const std::string& model, const std::filesystem::path& written,
-                                    const OptimizeChoices& choices, const Settings& settings);
+/// Of the file `model`, written to a folder, whose files are not to replace the model's own weights but with the model.
+/// Where a pass made a change of which no proof is found, all is done again without it. Errors carry the file's name.
+Result<OptimizedFile> optimize_file(const std::string& model, StagingFolder& written, const OptimizeChoices& choices,
+                                    const Settings& settings);
 
 /// The report of CLI.md.
 nlohmann::json optimize_json(const std::string& model, const OptimizeChoices& choices, const Settings& settings,

@@ -63,11 +63,11 @@ Optimized optimized_of(const nlohmann::json& report, const std::string& name, Op
 Result<Optimized> optimized(const std::string& model, const std::string& written, const OptimizeOptions& options) {
   TRY(const OptimizeChoices choices, choices_of(options));
   TRY(const Settings settings, settings_of(options, options.progress));
-  TRY(const StagingFolder staging, StagingFolder::beside(written));
-  TRY(OptimizedFile outcome, optimize_file(model, staging.path() / fs::path(written).filename(), choices, settings));
+  TRY(StagingFolder staging, StagingFolder::beside(written));
+  TRY(OptimizedFile outcome, optimize_file(model, staging, choices, settings));
   const nlohmann::json report = optimize_json(model, choices, settings, outcome);
   Optimized result = optimized_of(report, fs::path(model).filename().string(), std::move(outcome));
-  TRY_VOID(staging.release_to(written));
+  TRY_VOID(staging.release());
   return result;
 }
 

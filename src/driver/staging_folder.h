@@ -2,7 +2,9 @@
 #pragma once
 
 #include <filesystem>
+#include <span>
 
+#include "graph/graph.h"
 #include "util/temporary_folder.h"
 
 namespace isomer {
@@ -10,15 +12,38 @@ namespace isomer {
 /// A folder beside the final place, so that files can be renamed into it; gone with everything left in it at the end.
 class StagingFolder {
  public:
-  static Result<StagingFolder> beside(const std::filesystem::path& place);
-  const std::filesystem::path& path() const { return folder_.path(); }
+  /// For a file of this name (output_place); `others`: what else is written, and must not be replaced by what comes
+  /// with it.
+  static Result<StagingFolder> beside(const std::filesystem::path& place,
+                                      std::vector<std::filesystem::path> others = {});
+  /// For files in a folder.
+  static Result<StagingFolder> in(const std::filesystem::path& folder);
 
-  /// Moves every file to the folder of `place`, the one of its name last: until then the old model stands.
-  Result<void> release_to(const std::filesystem::path& place) const;
+  const std::filesystem::path& path() const { return folder_.path(); }
+  /// Where the one of the place's name is to be written.
+  std::filesystem::path file() const { return path() / place_.filename(); }
+  /// That of `beside`, and the others.
+  std::vector<std::filesystem::path> places() const;
+  /// It must not be replaced either.
+  void keep(std::filesystem::path other) { others_.push_back(std::move(other)); }
+
+  /// Writes a model as `file`, and beside it its weights, where they don't stand in it, under a name that no file has
+  /// at the place but those of the model that is replaced.
+  Result<void> write_model(const Graph& graph) const;
+
+  /// Moves every file to the folder of the place, the one of its name last: until then the old model stands. Files that
+  /// are replaced leave them their permissions.
+  Result<void> release() const;
 
  private:
-  explicit StagingFolder(TemporaryFolder folder) : folder_(std::move(folder)) {}
+  StagingFolder(TemporaryFolder folder, std::filesystem::path place, std::vector<std::filesystem::path> others)
+      : folder_(std::move(folder)), place_(std::move(place)), others_(std::move(others)) {}
+  bool is_taken(const std::filesystem::path& name) const;
+  void clear() const;
+
   TemporaryFolder folder_;
+  std::filesystem::path place_;
+  std::vector<std::filesystem::path> others_;
 };
 
 }  // namespace isomer

@@ -30,8 +30,6 @@ void sync_folder(const fs::path& folder) {
   if (fd.valid()) fsync(fd.get());
 }
 
-}  // namespace
-
 Result<void> check_output_place(const fs::path& path) {
   std::error_code failed;
   const fs::file_status status = fs::status(path, failed);
@@ -42,21 +40,60 @@ Result<void> check_output_place(const fs::path& path) {
   return {};
 }
 
+/// weakly_canonical does not follow a link to a file that is yet to be made.
+Result<fs::path> follow_links(const fs::path& path) {
+  constexpr int kMostLinks = 40;
+  fs::path place = path;
+  std::error_code failed;
+  for (int links = 0; fs::is_symlink(fs::symlink_status(place, failed)); ++links) {
+    const fs::path target = fs::read_symlink(place, failed);
+    if (!failed && links == kMostLinks) failed = std::make_error_code(std::errc::too_many_symbolic_link_levels);
+    if (failed) return unsupported(path.string(), "can't follow the link: {}", failed.message());
+    place = place.parent_path() / target;
+  }
+  return place;
+}
+
+}  // namespace
+
+Result<fs::path> output_place(const fs::path& path) {
+  TRY_VOID(check_output_place(path));
+  TRY(const fs::path place, follow_links(path));
+  TRY_VOID(check_output_place(place));
+  return place;
+}
+
+Result<void> move_to(const fs::path& file, const fs::path& place) {
+  std::error_code failed;
+  if (const fs::file_status status = fs::status(place, failed); fs::exists(status))
+    fs::permissions(file, status.permissions(), failed);
+  failed.clear();
+  fs::rename(file, place, failed);
+  if (failed)
+    return unsupported(place.string(), "a place that can be written to expected, found: {}", failed.message());
+  return {};
+}
+
+bool is_same_file(const fs::path& one, const fs::path& other) {
+  std::error_code failed;
+  if (fs::equivalent(one, other, failed) && !failed) return true;
+  const auto first = follow_links(one), second = follow_links(other);
+  if (!first.ok() || !second.ok()) return false;
+  const fs::path a = fs::weakly_canonical(fs::absolute(*first, failed), failed);
+  const fs::path b = fs::weakly_canonical(fs::absolute(*second, failed), failed);
+  return !failed && a == b;
+}
+
 Result<OutputFile> OutputFile::create(const fs::path& path) {
   OutputFile file;
-  file.path_ = path;
-  std::error_code failed;
-  if (fs::is_symlink(fs::symlink_status(path, failed))) {
-    file.path_ = fs::weakly_canonical(path, failed);
-    if (failed) return unsupported(path.string(), "can't follow the link: {}", failed.message());
-  }
-  TRY_VOID(check_output_place(file.path_));
+  TRY(file.path_, output_place(path));
   auto folder = TemporaryFolder::in(file.path_.parent_path());
   if (!folder.ok()) return std::move(folder).error().within(file.path_.string());
   file.folder_.emplace(*std::move(folder));
   const fs::path name = file.folder_->path() / file.path_.filename();
   file.fd_ = FileDescriptor(open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
   if (!file.fd_.valid()) return file.failure("create");
+  std::error_code failed;
   if (const fs::file_status status = fs::status(file.path_, failed); fs::exists(status))
     fchmod(file.fd_.get(), static_cast<mode_t>(status.permissions()));
   return file;

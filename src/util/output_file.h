@@ -16,14 +16,19 @@
 
 namespace isomer {
 
-/// An error unless a file of this name can be made or replaces a regular one: not a folder, a device or a pipe.
-Result<void> check_output_place(const std::filesystem::path& path);
+/// Where a file of this name is written: symbolic links are followed, one to a place where nothing is too. An error
+/// unless a file can be made there or replaces a regular one: not a folder, a device or a pipe.
+Result<std::filesystem::path> output_place(const std::filesystem::path& path);
+/// Moves a file to such a place; it gets the permissions of the one that it replaces.
+Result<void> move_to(const std::filesystem::path& file, const std::filesystem::path& place);
+/// Whether two names are of one file, whatever links lead to it and whether it is there yet.
+bool is_same_file(const std::filesystem::path& one, const std::filesystem::path& other);
 
 /// Written in a TemporaryFolder beside its place and moved there by `commit`; without that nothing stays. Errors are of
 /// kind kUnsupported and name the path.
 class OutputFile {
  public:
-  /// An existing `path` must be a regular file (symbolic links to one are followed); it keeps its permissions.
+  /// At its output_place; an existing file's permissions stay.
   static Result<OutputFile> create(const std::filesystem::path& path);
 
   OutputFile(OutputFile&& other) noexcept = default;

@@ -12,6 +12,7 @@
 namespace isomer::test {
 namespace {
 
+namespace fs = std::filesystem;
 using nlohmann::json;
 using testing::HasSubstr;
 
@@ -76,6 +77,25 @@ TEST_F(CommandLine, OutputsMayBeClosed) {
     EXPECT_EQ(json::parse(isomer({"inspect", path("out.onnx"), "--json"}).out)["nodes"], 2);
     std::filesystem::remove(path("out.onnx"));
   }
+}
+
+/// Both, or neither: what could not be printed leaves no file.
+TEST_F(CommandLine, FilesComeWithWhatIsPrinted) {
+  const std::string file = model(kSmall, "small.onnx");
+  const std::vector<std::string> commands = {
+      "optimize " + file + " -o " + path("out.onnx") + " --report " + path("out.json") + " --level 1 -q --json",
+      "compile " + file + " -o " + path("out.iso") + " --level 1 -q --json",
+      "run " + file + " -q --save-outputs " + path("out.npz"), "run " + file + " -q --save-outputs " + path("out"),
+      "bench " + file + " -q --duration 0.01 --report " + path("out.json")};
+  for (const std::string& command : commands) {
+    SCOPED_TRACE(command);
+    expect_error(isomer_to(command + " > /dev/full"), 3, "output: a place that takes what is printed expected");
+    for (const char* name : {"out.onnx", "out.json", "out.iso", "out.npz", "out/output_0.pb"})
+      EXPECT_FALSE(std::filesystem::exists(path(name))) << name;
+    EXPECT_EQ(isomer_to(command + " | true").err, "") << "nobody reads it";
+  }
+  for (const char* name : {"out.onnx", "out.json", "out.iso", "out.npz", "out/output_0.pb"})
+    EXPECT_TRUE(std::filesystem::exists(path(name))) << name;
 }
 
 TEST_F(CommandLine, ReadersMayStopReading) {
@@ -365,6 +385,106 @@ TEST_F(CommandLine, AFailedRunTouchesNoFile) {
   int files = 0;
   for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(folder_.path())) ++files;
   EXPECT_EQ(files, 3) << "something was left behind";
+}
+
+/// What a link leads to is written, whether it is there yet or not, and keeps its permissions.
+TEST_F(CommandLine, OutputsFollowLinksAndKeepTheirModes) {
+  const std::string file = model(kSmall, "small.onnx");
+  fs::create_directory(path("real"));
+  const auto command = [&](const std::string& name) {
+    const std::string place = path("link" + name);
+    if (name == ".npz") return isomer({"run", file, "-q", "--save-outputs", place});
+    if (name == ".iso") return isomer({"compile", file, "-o", place, "--level", "1", "-q"});
+    std::vector<std::string> all = {
+        "optimize", file, "--level", "1", "-q", "-o", name == ".onnx" ? place : path("o.onnx")};
+    if (name == ".json") all.insert(all.end(), {"--report", place});
+    if (name == ".proof") all.insert(all.end(), {"--proof", place});
+    return isomer(all);
+  };
+  for (const std::string name : {".onnx", ".json", ".proof", ".npz", ".iso"}) {
+    SCOPED_TRACE(name);
+    const fs::path target = path("real/target" + name), link = path("link" + name);
+    fs::create_symlink("real/target" + name, link);
+    for (const char* when : {"it is made", "it is replaced"}) {
+      const Outcome outcome = command(name);
+      EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+      EXPECT_TRUE(fs::is_symlink(link)) << when;
+      ASSERT_TRUE(fs::is_regular_file(target)) << when;
+      fs::permissions(target, fs::perms::owner_read | fs::perms::owner_write);
+    }
+    command(name);
+    EXPECT_EQ(fs::status(target).permissions(), fs::perms::owner_read | fs::perms::owner_write);
+  }
+  EXPECT_EQ(isomer({"inspect", path("link.onnx")}).exit_code, 0);
+  expect_error(isomer({"optimize", file, "-o", "/dev/stdout"}), 3, "a regular file to replace expected");
+}
+
+TEST_F(CommandLine, OneFileIsNotTwo) {
+  const std::string file = model(kSmall, "small.onnx"), out = path("out.onnx");
+  const std::string before = read_file(file);
+  fs::create_symlink("small.onnx", path("link.onnx"));
+  const std::vector<std::vector<std::string>> commands = {
+      {"optimize", file, "-o", out, "--proof", file},
+      {"optimize", file, "-o", out, "--proof", path("link.onnx")},
+      {"optimize", file, "-o", out, "--report", out},
+      {"optimize", file, "-o", out, "--report", path("./a"), "--proof", path("a")},
+      {"compile", file, "-o", path("link.onnx")},
+      {"tune", file, "--report", file},
+      {"bench", file, "--report", file}};
+  for (const std::vector<std::string>& command : commands) {
+    expect_error(isomer(command), 2, "another file than that of ");
+    EXPECT_EQ(read_file(file), before);
+    EXPECT_FALSE(fs::exists(out));
+  }
+}
+
+/// A model whose weights are beside it.
+class Weights : public CommandLine {
+ protected:
+  Weights() {
+    auto graph = parse_graph(
+        "opset 17\ngraph g(x: float32[4,600]) -> (y: float32[4,600]) {\n  c: float32[600] = random 1\n"
+        "  a = Identity(x)\n  y = Add(a, c)\n}\n");
+    EXPECT_TRUE(graph.ok()) << graph.error().message();
+    graph->edit_info().ir_version = 8;
+    EXPECT_TRUE(export_model(*graph, path("in.onnx"), {.inline_bytes = 0}).ok());
+    weights_ = read_file(path(name_));
+  }
+  Outcome optimize(const std::string& out, std::vector<std::string> more = {}) const {
+    more.insert(more.begin(), {"optimize", path("in.onnx"), "-o", path(out), "--level", "1", "-q"});
+    return isomer(more);
+  }
+  bool is_like_before(const std::string& out) const {
+    return isomer({"compare", path("in.onnx"), path(out)}).exit_code == 0 && read_file(path(name_)) == weights_;
+  }
+  const std::string name_ = "in.data";
+  std::string weights_;
+};
+
+TEST_F(Weights, OfOthersAreNotReplaced) {
+  write_file(path("out.data"), "precious");
+  ASSERT_EQ(optimize("out.onnx").exit_code, 0);
+  EXPECT_EQ(read_file(path("out.data")), "precious");
+  EXPECT_TRUE(is_like_before("out.onnx"));
+  // Its own are replaced, under the name that they have got.
+  ASSERT_EQ(optimize("out.onnx").exit_code, 0);
+  EXPECT_FALSE(fs::exists(path("out-3.data")));
+  ASSERT_EQ(optimize("other.onnx", {"--report", path("other.data")}).exit_code, 0);
+  EXPECT_TRUE(json::accept(read_file(path("other.data"))));
+  EXPECT_TRUE(is_like_before("other.onnx"));
+}
+
+TEST_F(Weights, OfTheModelAreNoOutput) {
+  for (const std::vector<std::string>& more :
+       std::vector<std::vector<std::string>>{{"--proof", path(name_)}, {"--report", path(name_)}}) {
+    expect_error(optimize("out.onnx", more), 2, "another file expected than that of the weights of ");
+    EXPECT_TRUE(is_like_before("in.onnx"));
+  }
+  expect_error(optimize(name_), 2, "another file expected than that of the weights of ");
+  expect_error(isomer({"compile", path("in.onnx"), "-o", path(name_), "-q"}), 2, "that of the weights of ");
+  EXPECT_TRUE(is_like_before("in.onnx"));
+  EXPECT_EQ(optimize("in.onnx").exit_code, 0) << "in place";
+  EXPECT_EQ(json::parse(isomer({"inspect", path("in.onnx"), "--json"}).out)["nodes"], 1);
 }
 
 TEST_F(CommandLine, WhatAnUnknownNodeReadsIsCheckedByTheNodesNameForIt) {
