@@ -46,27 +46,73 @@ Result<std::shared_ptr<const runtime::Model>> open_model(const std::string& file
   return runtime::Model::load(std::move(compiled.artifact));
 }
 
+using Variants = std::vector<const runtime::Variant*>;
+
+/// "" names the only input.
 bool has_shapes(const runtime::Variant& variant, const std::map<std::string, Dims>& shapes) {
   return std::ranges::all_of(shapes, [&](const auto& shape) {
     return std::ranges::any_of(variant.inputs, [&](const runtime::Port& port) {
-      return port.name == shape.first && variant.values[port.value].dims == shape.second;
+      const bool is_named = shape.first.empty() ? variant.inputs.size() == 1 : port.name == shape.first;
+      return is_named && variant.values[port.value].dims == shape.second;
     });
   });
 }
 
-/// Of the variant whose inputs have the shapes that are given; none where none are, or there is one variant.
-Result<runtime::Bindings> bindings_by_shapes(const runtime::Model& model, const Settings& settings,
-                                             const BindShapes& bind) {
-  const auto& shapes = settings.shapes;
-  if (model.variants().size() < 2 || (shapes.empty() && !bind)) return runtime::Bindings();
-  std::vector<std::string> known;
-  for (const runtime::Variant* variant : model.variants()) {
-    Graph interface = interface_of(*variant);
-    if (has_shapes(*variant, shapes) && (!bind || bind(interface).ok())) return variant->bindings;
-    known.push_back(runtime::describe(variant->bindings));
+bool has_dims(const runtime::Variant& variant, const std::map<std::string, int64_t>& dims) {
+  return std::ranges::all_of(dims, [&](const auto& dim) {
+    const auto bound = variant.bindings.find(dim.first);
+    return bound != variant.bindings.end() && bound->second == dim.second;
+  });
+}
+
+/// What a user can ask for.
+std::string text_of(const Variants& variants) {
+  std::vector<std::string> texts;
+  if (variants.size() == 1)
+    for (const runtime::Port& port : variants[0]->inputs)
+      texts.push_back(fmt::format("{}:[{}]", port.name, fmt::join(variants[0]->values[port.value].dims, ",")));
+  else
+    for (const runtime::Variant* variant : variants) texts.push_back(runtime::describe(variant->bindings));
+  return fmt::format("{}", fmt::join(texts, "; "));
+}
+
+/// Of several variants the one whose other dims are 1, with a note; nothing where there is none.
+const runtime::Variant* with_ones(const Variants& variants, const std::string& file, const Settings& settings) {
+  for (const runtime::Variant* variant : variants) {
+    std::vector<std::string> taken;
+    bool are_ones = true;
+    for (const auto& [name, size] : variant->bindings)
+      if (!settings.dims.contains(name)) {
+        taken.push_back(name);
+        are_ones &= size == 1;
+      }
+    if (!are_ones) continue;
+    if (settings.messages.note && !taken.empty()) settings.messages.note(taken_as_one(file, taken));
+    return variant;
   }
-  return Error{ErrorKind::kUsage, shapes.empty() ? "--load-inputs" : "--input-shapes",
-               fmt::format("shapes of one of ({}) expected, others found", fmt::join(known, "; "))};
+  return nullptr;
+}
+
+/// Of the variant that has the dims and shapes that are given, and takes the inputs. What is left open is 1 where there
+/// are several. Where there is none, it is the session that says so.
+Result<runtime::Bindings> bindings_of(const runtime::Model& model, const std::string& file, const Settings& settings,
+                                      const BindShapes& bind) {
+  Variants left;
+  for (const runtime::Variant* variant : model.variants())
+    if (has_dims(*variant, settings.dims)) left.push_back(variant);
+  if (left.empty()) return settings.dims;
+  const Variants known = left;
+  std::erase_if(left, [&](const runtime::Variant* variant) {
+    Graph interface = interface_of(*variant);
+    // Of one alone it is told what does not fit when inputs are read.
+    return !has_shapes(*variant, settings.shapes) || (known.size() > 1 && bind && !bind(interface).ok());
+  });
+  if (left.empty())
+    return Error{ErrorKind::kUsage, settings.shapes.empty() ? "--load-inputs" : "--input-shapes",
+                 fmt::format("shapes of one of ({}) expected, others found", text_of(known))};
+  if (left.size() == 1) return left[0]->bindings;
+  const runtime::Variant* const found = with_ones(left, file, settings);
+  return found ? found->bindings : settings.dims;
 }
 
 }  // namespace
@@ -94,10 +140,9 @@ Result<LoadedArtifact> load_artifact(const std::string& file, const Settings& se
   session_options.threads = settings.threads;
   session_options.memory = settings.memory;
   if (is_artifact(file)) {
-    session_options.bindings = settings.dims;
-    if (settings.dims.empty()) {
-      TRY(session_options.bindings, bindings_by_shapes(*model, settings, bind));
-    }
+    auto bindings = bindings_of(*model, file, settings, bind);
+    if (!bindings.ok()) return std::move(bindings).error().within(file);
+    session_options.bindings = *std::move(bindings);
   }
   auto session = runtime::Session::create(model, session_options);
   if (!session.ok()) return std::move(session).error().within(file);

@@ -36,16 +36,19 @@ Result<void> check_apart(const LoadedModel& model, const std::string& file, std:
   return {};
 }
 
+std::string taken_as_one(const std::string& file, const std::vector<std::string>& dims) {
+  const bool is_one = dims.size() == 1;
+  return fmt::format("isomer: {}: {} {} taken as 1; bind {} with --dim {}=SIZE", printable(file),
+                     printable(fmt::format("{}", fmt::join(dims, ", "))), is_one ? "is" : "are", is_one ? "it" : "them",
+                     printable(dims.front()));
+}
+
 Result<std::map<std::string, int64_t>> bind_free_dims(Graph& graph, const std::string& file, const Settings& settings) {
   const std::vector<std::string> names = free_dims(graph);
   std::map<std::string, int64_t> bound;
   if (names.empty()) return bound;
   for (const std::string& name : names) bound.emplace(name, 1);
-  if (settings.messages.note)
-    settings.messages.note(fmt::format("isomer: {}: {} {} taken as 1; bind {} with --dim {}=SIZE", printable(file),
-                                       printable(fmt::format("{}", fmt::join(names, ", "))),
-                                       names.size() == 1 ? "is" : "are", names.size() == 1 ? "it" : "them",
-                                       printable(names.front())));
+  if (settings.messages.note) settings.messages.note(taken_as_one(file, names));
   if (auto done = bind_inputs(graph, bound, {}); !done.ok()) return std::move(done).error().within(file);
   return bound;
 }

@@ -22,6 +22,9 @@ Result<LoadedModel> load_model(const std::string& file, const Settings& settings
 Result<void> check_apart(const LoadedModel& model, const std::string& file,
                          std::span<const std::filesystem::path> places);
 
+/// "isomer: FILE: batch, seq are taken as 1; bind them with --dim batch=SIZE"
+std::string taken_as_one(const std::string& file, const std::vector<std::string>& dims);
+
 /// For what needs numbers: each dim of the inputs that nothing has bound is 1, said in a note that names them. Gives
 /// what was bound here.
 Result<std::map<std::string, int64_t>> bind_free_dims(Graph& graph, const std::string& file, const Settings& settings);

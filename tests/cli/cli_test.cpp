@@ -189,6 +189,35 @@ TEST_F(CommandLine, VariantsAreFoundByTheShapesOfInputs) {
                "--input-shapes: shapes of one of (n=2; n=5) expected");
 }
 
+TEST_F(CommandLine, UnboundDimsOfArtifactsAreOneToo) {
+  const std::string file =
+      model("opset 17\ngraph g(x: float32[n,m]) -> (y: float32[n,m]) {\n  y = Relu(x)\n}\n", "open.onnx");
+  const std::string artifact = path("open.iso");
+  ASSERT_EQ(isomer({"compile", file, "-o", artifact, "--dim", "n=1,4", "--dim", "m=1,3", "-q"}).exit_code, 0);
+  const auto shape = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"run", artifact, "--json"});
+    const Outcome outcome = isomer(more);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    return std::pair(json::parse(outcome.out)["outputs"][0]["shape"], outcome.err);
+  };
+  const std::string start = "isomer: " + artifact + ": ";
+  EXPECT_EQ(shape({}), std::pair(json({1, 1}), start + "m, n are taken as 1; bind them with --dim m=SIZE\n"));
+  EXPECT_EQ(shape({"--dim", "n=4"}), std::pair(json({4, 1}), start + "m is taken as 1; bind it with --dim m=SIZE\n"));
+  EXPECT_EQ(shape({"--dim", "n=4", "--dim", "m=3"}), std::pair(json({4, 3}), std::string()));
+  EXPECT_EQ(shape({"--dim", "m=3", "--input-shapes", "4x3"}), std::pair(json({4, 3}), std::string()));
+  EXPECT_EQ(isomer({"compare", file, artifact}).exit_code, 0);
+  expect_error(isomer({"run", artifact, "--dim", "n=2"}), 2, "n=4");
+  expect_error(isomer({"compare", artifact, artifact, "--input-shapes", "z:[4,3]"}), 2, "--input-shapes: ");
+}
+
+TEST_F(CommandLine, ShapesOfArtifactsOfOneSizeAreChecked) {
+  const std::string file = model(kSmall, "small.onnx"), artifact = path("small.iso");
+  ASSERT_EQ(isomer({"compile", file, "-o", artifact, "--dim", "batch=2", "-q"}).exit_code, 0);
+  EXPECT_EQ(isomer({"run", artifact, "--input-shapes", "x:[2,3]"}).exit_code, 0);
+  for (const char* shape : {"x:[4,3]", "z:[2,3]"})
+    expect_error(isomer({"run", artifact, "--input-shapes", shape}), 2, "shapes of one of (x:[2,3]) expected");
+}
+
 TEST_F(CommandLine, ABranchThatIsNotTakenMayNotFit) {
   const std::string file = model(R"(opset 17
 graph g(c: bool[], x: float32[n,4]) -> (y) {
