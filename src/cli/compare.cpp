@@ -24,6 +24,12 @@ struct CompareOptions : CommonOptions {
   int runs = 2;
 };
 
+template <class T>
+Result<T> in_file(Result<T> result, const std::string& file) {
+  if (!result.ok()) return std::move(result).error().within(file);
+  return result;
+}
+
 using InputSets = std::vector<std::vector<te::Array>>;
 
 ComparisonEffort effort_of(const CompareOptions& options) {
@@ -37,8 +43,7 @@ Result<InputSets> input_sets(Graph& graph, const std::string& file, const Compar
   // An artifact's interface has no nodes: its session has been asked already.
   if (options.inputs.files.empty() && graph.node_count() > 0) {
     TRY_VOID(bind_free_dims(graph, file, options));
-    if (auto fits = check_memory(graph, runs, options.memory_limit()); !fits.ok())
-      return std::move(fits).error().within(file);
+    TRY_VOID(in_file(check_memory(graph, runs, options.memory_limit()), file));
   }
   CommonOptions seeded = options;
   for (int run = 0; run < runs; ++run, ++seeded.seed) {
@@ -57,8 +62,7 @@ Result<void> bind_like(Graph& graph, const std::string& file, const Graph& other
     const auto is_same = [&](ValueId input) { return graph.value(input).name == value.name; };
     if (dims && std::any_of(graph.inputs().begin(), graph.inputs().end(), is_same)) shapes.emplace(value.name, *dims);
   }
-  if (auto done = bind_inputs(graph, {}, shapes); !done.ok()) return std::move(done).error().within(file);
-  return {};
+  return in_file(bind_inputs(graph, {}, shapes), file);
 }
 
 /// The same, made as they are asked for: those that the model doesn't run on are left out. The first ones bind the
@@ -85,7 +89,9 @@ Result<Equivalence> compare_with_artifact(const std::string& model_file, const s
   TRY(LoadedModel model, load_model(model_file, options));
   TRY(const LoadedArtifact artifact, load_artifact(artifact_file, options, {}, {}, options.inputs));
   TRY_VOID(bind_like(model.graph, model_file, artifact.interface));
-  const auto run = [&](std::span<const te::Array> inputs) { return search::run_artifact(*artifact.session, inputs); };
+  const auto run = [&](std::span<const te::Array> inputs) {
+    return in_file(search::run_artifact(*artifact.session, inputs), artifact_file);
+  };
   const auto nothing = []() -> Result<void> { return {}; };
   return on_inputs(model.graph, model_file, options, nothing, [&](const InputsOf& inputs, int runs) {
     return compare_with(model.graph, run, inputs, runs, effort_of(options));
@@ -100,8 +106,8 @@ Result<Equivalence> compare_artifacts(const CompareOptions& options) {
   TRY(const InputSets sets, input_sets(reference.interface, options.reference, options, reference.demands));
   Equivalence result;
   for (const auto& inputs : sets) {
-    TRY(const auto expected, search::run_artifact(*reference.session, inputs));
-    TRY(const auto found, search::run_artifact(*candidate.session, inputs));
+    TRY(const auto expected, in_file(search::run_artifact(*reference.session, inputs), options.reference));
+    TRY(const auto found, in_file(search::run_artifact(*candidate.session, inputs), options.candidate));
     if (expected.size() != found.size())
       return Error{ErrorKind::kMismatch, "outputs",
                    fmt::format("{} expected, {} found", expected.size(), found.size())};
@@ -123,7 +129,9 @@ Result<Equivalence> compare(const CompareOptions& options) {
   TRY(LoadedModel candidate, load_model(options.candidate, options));
   const auto bind = [&] { return bind_like(candidate.graph, options.candidate, reference.graph); };
   return on_inputs(reference.graph, options.reference, options, bind, [&](const InputsOf& inputs, int runs) {
-    return compare_models_on(reference.graph, candidate.graph, inputs, runs, effort_of(options));
+    // One runs like the other: which of them it was is not known where one fails.
+    return in_file(compare_models_on(reference.graph, candidate.graph, inputs, runs, effort_of(options)),
+                   fmt::format("{}, {}", options.reference, options.candidate));
   });
 }
 

@@ -1,5 +1,6 @@
 #include "cli/model_inputs.h"
 
+#include <algorithm>
 #include <charconv>
 #include <filesystem>
 
@@ -46,6 +47,12 @@ class Loaded {
     return std::nullopt;
   }
 
+  /// The only one that a model asks for: the one that is not an initializer, or the one that there is.
+  std::optional<size_t> only_position() const {
+    if (tensors_.size() == 1) return 0;
+    return required_position(1) ? std::nullopt : required_position(0);
+  }
+
   const std::vector<std::optional<Tensor>>& tensors() const { return tensors_; }
 
  private:
@@ -61,7 +68,18 @@ Result<Tensor> load_single(const std::string& path, MemoryLimit memory) {
   if (!error)
     if (auto fits = memory.check(te::saturating_mul(static_cast<int64_t>(size), kCopies), "reading it"); !fits.ok())
       return std::move(fits).error().within(path);
-  return path.ends_with(".npy") ? read_npy(path) : read_tensor_file(path);
+  if (path.ends_with(".npy")) return read_npy(path);
+  auto tensor = read_tensor_file(path);
+  if (!tensor.ok()) return std::move(tensor).error().within(path);
+  return tensor;
+}
+
+/// Of a file, which what is wrong with it for the model names.
+template <class Place>
+Result<void> put_from(const std::string& path, const Place& place, Tensor tensor, Loaded& loaded) {
+  auto done = loaded.put(place, std::move(tensor));
+  if (!done.ok() && done.error().kind != ErrorKind::kUsage) return std::move(done).error().within(path);
+  return done;
 }
 
 Result<void> load_folder(const std::string& folder, Loaded& loaded, MemoryLimit memory) {
@@ -74,26 +92,48 @@ Result<void> load_folder(const std::string& folder, Loaded& loaded, MemoryLimit 
     TRY(Tensor tensor, load_single(file.string(), memory));
     const auto position = loaded.required_position(n);
     if (!position) return invalid(file.string(), "no input of the model is left for it");
-    TRY_VOID(loaded.put(*position, std::move(tensor)));
+    TRY_VOID(put_from(file.string(), *position, std::move(tensor), loaded));
   }
 }
 
+/// Where the name of an input ends in "name:FILE". Names may have colons: it is the longest that an input has, or what
+/// stands before the first one.
+size_t end_of_name(const std::string& argument, const Graph& graph) {
+  size_t end = argument.find(':');
+  for (const ValueId input : graph.inputs()) {
+    const std::string& name = graph.value(input).name;
+    if (name.size() > end && argument.starts_with(name + ":")) end = name.size();
+  }
+  return end;
+}
+
 Result<void> load(const std::string& argument, const Graph& graph, Loaded& loaded, MemoryLimit memory) {
-  if (fs::is_directory(argument)) return load_folder(argument, loaded, memory);
-  const size_t colon = argument.find(':');
-  if (!fs::exists(argument) && colon != std::string::npos) {
-    TRY(Tensor tensor, load_single(argument.substr(colon + 1), memory));
-    return loaded.put(argument.substr(0, colon), std::move(tensor));
+  std::error_code error;
+  if (fs::is_directory(argument, error)) return load_folder(argument, loaded, memory);
+  const size_t colon = end_of_name(argument, graph);
+  if (!fs::exists(argument, error) && colon != std::string::npos) {
+    const std::string path = argument.substr(colon + 1);
+    TRY(Tensor tensor, load_single(path, memory));
+    return put_from(path, argument.substr(0, colon), std::move(tensor), loaded);
   }
   if (argument.ends_with(".npz")) {
     TRY(std::vector<NamedTensor> arrays, read_npz(argument, memory));
-    for (auto& [name, tensor] : arrays) TRY_VOID(loaded.put(name, std::move(tensor)));
+    for (auto& [name, tensor] : arrays) TRY_VOID(put_from(argument, name, std::move(tensor), loaded));
     return {};
   }
-  if (graph.inputs().size() != 1)
-    return bad_flag("--load-inputs", "name:FILE for a model with several inputs", argument);
+  const auto only = loaded.only_position();
+  if (!only) return bad_flag("--load-inputs", "name:FILE for a model with several inputs", argument);
   TRY(Tensor tensor, load_single(argument, memory));
-  return loaded.put(0, std::move(tensor));
+  return put_from(argument, *only, std::move(tensor), loaded);
+}
+
+Result<void> check_names(const Graph& graph, const FillOptions& fill) {
+  for (const auto& [name, range] : fill.ranges) {
+    const auto has_name = [&](ValueId input) { return graph.value(input).name == name; };
+    if (!name.empty() && std::ranges::none_of(graph.inputs(), has_name))
+      return bad_flag("--val-range", "the name of an input", name);
+  }
+  return {};
 }
 
 Result<Loaded> load_all(const Graph& graph, const InputOptions& inputs, MemoryLimit memory) {
@@ -149,12 +189,15 @@ Result<std::vector<Tensor>> model_inputs(Graph& graph, const std::string& file, 
   TRY_VOID(bind_free_dims(graph, file, options));
   const auto& given = loaded.tensors();
   TRY(FillOptions fill, fill_options(inputs, options.seed));
+  TRY_VOID(check_names(graph, fill));
   fill.demands = demands;
   fill.memory = options.memory_limit();
   std::vector<Tensor> tensors;
   const bool all_loaded = std::all_of(given.begin(), given.end(), [](const auto& t) { return t.has_value(); });
   if (!all_loaded) {
-    TRY(tensors, generate_inputs(graph, fill));
+    auto made = generate_inputs(graph, fill);
+    if (!made.ok()) return std::move(made).error().within(file);
+    tensors = *std::move(made);
   }
   tensors.resize(given.size());
   for (size_t i = 0; i < given.size(); ++i)

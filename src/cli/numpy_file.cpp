@@ -162,8 +162,9 @@ Result<std::vector<std::byte>> read_entry(zip_t* archive, zip_uint64_t index, co
 }  // namespace
 
 Result<Tensor> read_npy(const std::string& path) {
-  TRY(const auto file, MappedFile::open(path));
-  return parse_npy(file->bytes(), path);
+  const auto file = MappedFile::open(path);
+  if (!file.ok()) return Error(file.error()).within(path);
+  return parse_npy((*file)->bytes(), path);
 }
 
 Result<std::vector<NamedTensor>> read_npz(const std::string& path, MemoryLimit memory) {

@@ -193,7 +193,8 @@ TEST_F(CommandLine, UnboundDimsOfArtifactsAreOneToo) {
   const std::string file =
       model("opset 17\ngraph g(x: float32[n,m]) -> (y: float32[n,m]) {\n  y = Relu(x)\n}\n", "open.onnx");
   const std::string artifact = path("open.iso");
-  ASSERT_EQ(isomer({"compile", file, "-o", artifact, "--dim", "n=1,4", "--dim", "m=1,3", "-q"}).exit_code, 0);
+  ASSERT_EQ(
+      isomer({"compile", file, "-o", artifact, "--dim", "n=1,4", "--dim", "m=1,3", "--level", "1", "-q"}).exit_code, 0);
   const auto shape = [&](std::vector<std::string> more) {
     more.insert(more.begin(), {"run", artifact, "--json"});
     const Outcome outcome = isomer(more);
@@ -212,7 +213,7 @@ TEST_F(CommandLine, UnboundDimsOfArtifactsAreOneToo) {
 
 TEST_F(CommandLine, ShapesOfArtifactsOfOneSizeAreChecked) {
   const std::string file = model(kSmall, "small.onnx"), artifact = path("small.iso");
-  ASSERT_EQ(isomer({"compile", file, "-o", artifact, "--dim", "batch=2", "-q"}).exit_code, 0);
+  ASSERT_EQ(isomer({"compile", file, "-o", artifact, "--dim", "batch=2", "--level", "1", "-q"}).exit_code, 0);
   EXPECT_EQ(isomer({"run", artifact, "--input-shapes", "x:[2,3]"}).exit_code, 0);
   for (const char* shape : {"x:[4,3]", "z:[2,3]"})
     expect_error(isomer({"run", artifact, "--input-shapes", shape}), 2, "shapes of one of (x:[2,3]) expected");
@@ -309,6 +310,46 @@ TEST_F(CommandLine, InputsLoadAndOutputsSaveInEveryFormat) {
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_EQ(json::parse(outcome.out)["outputs"][0]["max"], 5);
   expect_error(isomer({"run", echo, "--interpret", "-q", "--load-inputs", "q:" + path("set/input_0.pb")}), 2, "q");
+}
+
+/// TensorFlow's do; the longest name that an input has is meant.
+TEST_F(CommandLine, NamesOfInputsMayHaveColons) {
+  const std::string file =
+      model("opset 17\ngraph g(x: float32[2], \"x:0\": float32[2]) -> (y: float32[2]) { y = Sub(\"x:0\", x) }\n",
+            "colons.onnx");
+  const Tensor seven = Tensor::from_doubles(DataType::kFloat32, {2}, std::vector<double>{7, 7});
+  ASSERT_TRUE(write_tensor_file(path("seven.pb"), "x", seven).ok());
+  const Outcome outcome =
+      isomer({"run", file, "-q", "--json", "--fill", "zeros", "--load-inputs", "x:0:" + path("seven.pb")});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(json::parse(outcome.out)["outputs"][0]["min"], 7);
+}
+
+/// An input with a default need not be named.
+TEST_F(CommandLine, TheOnlyInputThatIsAskedForNeedsNoName) {
+  auto graph = parse_graph(
+      "ir_version 8\nopset 17\ngraph g(x: float32[2], w: float32[2]) -> (y: float32[2]) { y = Mul(x, w) }\n");
+  ASSERT_TRUE(graph.ok()) << graph.error().message();
+  graph->edit(graph->inputs()[1]).constant = Tensor::from_doubles(DataType::kFloat32, {2}, std::vector<double>{1, 2});
+  ASSERT_TRUE(export_model(*graph, path("default.onnx")).ok());
+  const Tensor seven = Tensor::from_doubles(DataType::kFloat32, {2}, std::vector<double>{7, 7});
+  ASSERT_TRUE(write_tensor_file(path("seven.pb"), "x", seven).ok());
+  const Outcome outcome = isomer({"run", path("default.onnx"), "--json", "--load-inputs", path("seven.pb")});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(json::parse(outcome.out)["outputs"][0]["max"], 14);
+}
+
+TEST_F(CommandLine, ErrorsAboutInputsNameTheFile) {
+  const std::string file = model(kLookup, "lookup.onnx");
+  ASSERT_TRUE(
+      write_tensor_file(path("real.pb"), "i", Tensor::from_doubles(DataType::kFloat32, {50}, std::vector<double>(50)))
+          .ok());
+  write_file(path("broken.pb"), "not a tensor");
+  write_file(path("broken.npy"), "not an array");
+  for (const char* name : {"real.pb", "broken.pb", "broken.npy", "none.npy", "none.pb", "none.npz"})
+    for (const std::string& argument : {path(name), "i:" + path(name)})
+      expect_error(isomer({"run", file, "-q", "--load-inputs", argument}), 3, "isomer: " + path(name) + ": ");
+  expect_error(isomer({"run", file, "-q", "--val-range", "j:[0,1]"}), 2, "--val-range: the name of an input expected");
 }
 
 TEST_F(CommandLine, OptimizeWritesAModelAReportAndATable) {
@@ -471,11 +512,10 @@ TEST_F(CommandLine, OneFileIsNotTwo) {
 class Weights : public CommandLine {
  protected:
   Weights() {
-    auto graph = parse_graph(
-        "opset 17\ngraph g(x: float32[4,600]) -> (y: float32[4,600]) {\n  c: float32[600] = random 1\n"
+    const auto graph = parse_graph(
+        "ir_version 8\nopset 17\ngraph g(x: float32[4,600]) -> (y: float32[4,600]) {\n  c: float32[600] = random 1\n"
         "  a = Identity(x)\n  y = Add(a, c)\n}\n");
     EXPECT_TRUE(graph.ok()) << graph.error().message();
-    graph->edit_info().ir_version = 8;
     EXPECT_TRUE(export_model(*graph, path("in.onnx"), {.inline_bytes = 0}).ok());
     weights_ = read_file(path(name_));
   }
