@@ -100,6 +100,9 @@ Result<void> measure(const BenchOptions& options) {
   TRY(std::optional<OutputFile> report_file, file_for(options.report));
   TRY(const Settings settings, settings_of(options));
   BenchChoices choices = options.bench;
+  if (!choices.model.empty() && !is_artifact(options.file))
+    return Error{ErrorKind::kUsage, "--model",
+                 "an artifact expected with it, of which peers know nothing; '" + options.file + "' is a model"};
   if (choices.model.empty()) choices.model = options.file;
   const auto open = [&](bool timed) {
     BenchOptions again = options;
@@ -124,22 +127,27 @@ void add_bench(CLI::App& app, int& exit) {
   auto options = std::make_shared<BenchOptions>();
   CLI::App* command = app.add_subcommand("bench", "Measure a model or artifact: latency and a profile of its tasks");
   command->add_option("FILE", options->file, "The model or artifact")->required();
-  command->add_option("--duration", options->bench.seconds, "Seconds to measure for")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
-  command
-      ->add_option("--against", options->bench.against,
-                   "Peers to measure in turns with it: onnxruntime, onednn (models of one operator); for code of a GPU "
-                   "cudnn, cublaslt (models of one operator, with its bias and activation)")
-      ->delimiter(',');
+  auto* duration = command->add_option("--duration", options->bench.seconds, "Seconds to measure for")
+                       ->check(CLI::PositiveNumber)
+                       ->capture_default_str();
+  auto* against =
+      command
+          ->add_option(
+              "--against", options->bench.against,
+              "Peers to measure in turns with it: onnxruntime, onednn (models of one operator); for code of a GPU "
+              "cudnn, cublaslt (models of one operator, with its bias and activation)")
+          ->delimiter(',');
   command->add_option("--model", options->bench.model, "The model that peers run, where FILE is an artifact");
   command->add_option("--onnxruntime", options->bench.libraries["onnxruntime"], "ONNX Runtime's shared library");
   command->add_option("--onednn", options->bench.libraries["onednn"], "oneDNN's shared library");
   command->add_option("--cudnn", options->bench.libraries["cudnn"], "cuDNN's shared library");
   command->add_option("--cublaslt", options->bench.libraries["cublaslt"], "cuBLASLt's shared library");
   command->add_flag("--tf32", options->bench.tf32, "Let peers on a GPU round products of float32 to tf32");
-  command->add_flag("--serve", options->serve,
-                    "Load once; for each line N on standard input run N times and print the times");
+  command
+      ->add_flag("--serve", options->serve,
+                 "Load once; for each line N on standard input run N times and print the times")
+      ->excludes(duration)
+      ->excludes(against);
   command->add_option("--report", options->report, kReportHelp)->excludes("--serve");
   add_schedules_option(*command, options->choices);
   options->add_to(*command);

@@ -163,7 +163,7 @@ void add_compare(CLI::App& app, int& exit) {
   command->callback([options, &exit] {
     const auto result = compare(*options);
     if (!result.ok()) {
-      exit = report(result.error());
+      exit = report_failed(*options, result.error());
       return;
     }
     if (options->json) fmt::print("{}\n", json_text(comparison_json(*result)));

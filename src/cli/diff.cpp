@@ -150,15 +150,19 @@ Result<void> run(const DiffOptions& options) {
   TRY(const LoadedModel before, load_model(options.before, options));
   TRY(const LoadedModel after, load_model(options.after, options));
   const GraphDiff found = diff(before.graph, after.graph);
-  if (options.json)
-    fmt::print("{}\n", json_text(json_of(before.graph, after.graph, found)));
-  else if (options.html)
-    fmt::print("{}", report::page({options.before + " and " + options.after, &before.graph, &after.graph, {}},
-                                  json_of(before.graph, after.graph, found)));
+  json facts = json_of(before.graph, after.graph, found);
+  std::string text;
+  if (options.html)
+    text = report::page({options.before + " and " + options.after, &before.graph, &after.graph, {}}, facts);
   else if (options.dot)
-    fmt::print("{}", to_dot(before.graph, after.graph, found));
-  else
-    fmt::print("{}", lines_of(before.graph, after.graph, found, options));
+    text = to_dot(before.graph, after.graph, found);
+  else if (!options.json)
+    text = lines_of(before.graph, after.graph, found, options);
+  if (options.json) {
+    if (!text.empty()) facts[options.html ? "html" : "dot"] = text;
+    text = json_text(facts) + "\n";
+  }
+  fmt::print("{}", text);
   return {};
 }
 
@@ -169,8 +173,9 @@ void add_diff(CLI::App& app, int& exit) {
   CLI::App* command = app.add_subcommand("diff", "What changed between two models, place by place");
   command->add_option("A", options->before, "The one before")->required();
   command->add_option("B", options->after, "The one after")->required();
-  command->add_flag("--html", options->html, "A page with the changes drawn, before and after");
-  command->add_flag("--dot", options->dot, "The changes for Graphviz: red nodes are gone, green ones new");
+  auto* html = command->add_flag("--html", options->html, "A page with the changes drawn, before and after");
+  command->add_flag("--dot", options->dot, "The changes for Graphviz: red nodes are gone, green ones new")
+      ->excludes(html);
   options->add_to(*command);
   command->callback([options, &exit] {
     const auto done = run(*options);

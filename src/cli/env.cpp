@@ -155,7 +155,7 @@ void add_env(CLI::App& app, int& exit) {
     json facts = environment();
     if (options->peak) facts["peak"] = peak();
     if (options->json)
-      fmt::print("{}\n", facts.dump(2));
+      fmt::print("{}\n", json_text(facts, 2));
     else
       print_text(facts);
     exit = kDone;

@@ -21,6 +21,7 @@ struct InspectOptions : CommonOptions {
   std::string file;
   bool text = false, dot = false, capability = false, verify = false;
   TaskView code;
+  std::vector<CLI::Option*> of_models;  ///< what says nothing of an artifact
 };
 
 json interface_of(const Graph& graph, const std::vector<ValueId>& values) {
@@ -131,18 +132,34 @@ void print_capability(const json& rows) {
                row["reason"].get<std::string>().empty() ? "" : ": ", printable(row["reason"].get<std::string>()));
 }
 
+/// An error where one of them is given.
+Result<void> expect_none(const std::vector<CLI::Option*>& given, std::string_view expected) {
+  for (const CLI::Option* option : given)
+    if (option->count() > 0) return Error{ErrorKind::kUsage, option->get_name(), std::string(expected)};
+  return {};
+}
+
 Result<void> inspect(const InspectOptions& options) {
-  if (is_artifact(options.file)) return inspect_artifact(options.file, options, options.verify);
+  if (is_artifact(options.file)) {
+    TRY_VOID(expect_none(options.of_models, "a model expected with it, '" + options.file + "' is an artifact"));
+    return inspect_artifact(options.file, options, options.verify);
+  }
+  if (options.verify)
+    return Error{ErrorKind::kUsage, "--verify", "an artifact expected with it, '" + options.file + "' is none"};
+  if (!options.code.wanted())
+    TRY_VOID(expect_none(options.code.how, "a view of code, such as --tasks, expected with it"));
   TRY(LoadedModel model, load_model(options.file, options));
   if (options.code.wanted()) {
     TRY_VOID(bind_free_dims(model.graph, options.file, options));
     return inspect_tasks(model, options.file, options, options.code);
   }
   const Graph& graph = model.graph;
-  if (options.text) {
-    fmt::print("{}", print_graph(graph));
-  } else if (options.dot) {
-    fmt::print("{}", to_dot(graph));
+  if (options.text || options.dot) {
+    const std::string text = options.text ? print_graph(graph) : to_dot(graph);
+    if (options.json)
+      fmt::print("{}\n", json_text({{options.text ? "text" : "dot", text}}));
+    else
+      fmt::print("{}", text);
   } else if (options.capability) {
     const json rows = capability(graph);
     if (options.json)
@@ -165,12 +182,19 @@ void add_inspect(CLI::App& app, int& exit) {
   command->add_option("FILE", options->file, "The model or artifact")->required();
   auto* text = command->add_flag("--text", options->text, "The graph as text");
   auto* dot = command->add_flag("--dot", options->dot, "The graph for Graphviz")->excludes(text);
-  command->add_flag("--capability", options->capability, "Which nodes this version runs, and why not")
-      ->excludes(text)
-      ->excludes(dot);
+  auto* capability =
+      command->add_flag("--capability", options->capability, "Which nodes this version runs, and why not")
+          ->excludes(text)
+          ->excludes(dot);
   command->add_flag("--verify", options->verify, "Hash an artifact's weights");
   options->code.add_to(*command);
   options->add_to(*command);
+  options->of_models = {text, dot, capability, command->get_option("--dim"), command->get_option("--input-shapes")};
+  for (CLI::Option* view : options->code.views) {
+    view->excludes(text)->excludes(dot)->excludes(capability);
+    options->of_models.push_back(view);
+  }
+  options->of_models.insert(options->of_models.end(), options->code.how.begin(), options->code.how.end());
   command->callback([options, &exit] {
     const auto done = inspect(*options);
     exit = done.ok() ? kDone : report(done.error());

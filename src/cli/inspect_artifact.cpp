@@ -105,7 +105,8 @@ Result<void> inspect_artifact(const std::string& file, const CommonOptions& opti
   if (!artifact.ok()) return std::move(artifact).error().within(file);
   if (verify)
     if (auto verified = runtime::verify_weights(file); !verified.ok()) return std::move(verified).error().within(file);
-  const json facts = summary(*artifact);
+  json facts = summary(*artifact);
+  facts["verified"] = verify ? json(true) : json(nullptr);
   if (options.json) {
     fmt::print("{}\n", json_text(facts));
   } else {

@@ -39,40 +39,53 @@ json row(const search::PlacedTask& placed, const kernel::ScheduledKernel* made, 
           {"gflop", made ? static_cast<double>(made->flops) / 1e9 : 0}};
 }
 
+/// The texts that are asked for, by what they are called in JSON, in the order in which they are printed.
+Result<std::vector<std::pair<std::string, std::string>>> code_of(const kernel::ScheduledKernel& task, size_t number,
+                                                                 const kernel::CpuTarget& target,
+                                                                 const TaskView& view) {
+  std::vector<std::pair<std::string, std::string>> texts;
+  if (view.nest) texts.emplace_back("nest", print(task.kernel));
+  if (view.llvm) {
+    TRY(std::string text, kernel::emit_ir(task.kernel, target));
+    texts.emplace_back("llvm", std::move(text));
+  }
+  if (view.assembly) {
+    TRY(std::string text, kernel::emit_assembly(task.kernel, target));
+    texts.emplace_back("assembly", std::move(text));
+  }
+  if (view.cuda) {
+    TRY(kernel::CudaKernel code, kernel::emit_cuda(task.kernel, fmt::format("task{}_", number)));
+    texts.emplace_back("cuda", std::move(code.text));
+  }
+  return texts;
+}
+
 Result<void> print_code(const kernel::ScheduledKernel& task, size_t number, const kernel::CpuTarget& target,
                         const TaskView& view) {
   if (view.trace) fmt::print("{}\n", print(task.trace));
   if (view.choices_of_trace)
     for (const kernel::Builder::Made& made : task.choices)
       fmt::print("{} := {}  # {}\n", made.choice.name, made.value, fmt::join(made.choice.candidates, ", "));
-  if (view.nest) fmt::print("{}\n", print(task.kernel));
-  if (view.llvm) {
-    TRY(const std::string text, kernel::emit_ir(task.kernel, target));
-    fmt::print("{}\n", text);
-  }
-  if (view.assembly) {
-    TRY(const std::string text, kernel::emit_assembly(task.kernel, target));
-    fmt::print("{}\n", text);
-  }
-  if (view.cuda) {
-    TRY(const kernel::CudaKernel code, kernel::emit_cuda(task.kernel, fmt::format("task{}_", number)));
-    fmt::print("{}\n", code.text);
-  }
+  TRY(const auto texts, code_of(task, number, target, view));
+  for (const auto& [name, text] : texts) fmt::print("{}\n", text);
   return {};
 }
 
 }  // namespace
 
 void TaskView::add_to(CLI::App& app) {
-  app.add_flag("--tasks", tasks, "The tasks that the model becomes");
-  app.add_option("--task", task, "Only this one, by its number or name");
-  app.add_flag("--trace", trace, "The schedule of each task: primitives and decisions");
-  app.add_flag("--choices", choices_of_trace, "What was decided for it, and the candidates that there were");
-  app.add_flag("--nest", nest, "Its loop nest");
-  app.add_flag("--llvm", llvm, "Its LLVM IR before optimization");
-  app.add_flag("--assembly", assembly, "Its machine code as text");
-  app.add_flag("--cuda", cuda, "Its CUDA C++, scheduled for a GPU");
+  views = {app.add_flag("--tasks", tasks, "The tasks that the model becomes"),
+           app.add_option("--task", task, "Only this one, by its number or name"),
+           app.add_flag("--trace", trace, "The schedule of each task: primitives and decisions"),
+           app.add_flag("--choices", choices_of_trace, "What was decided for it, and the candidates that there were"),
+           app.add_flag("--nest", nest, "Its loop nest"),
+           app.add_flag("--llvm", llvm, "Its LLVM IR before optimization"),
+           app.add_flag("--assembly", assembly, "Its machine code as text"),
+           app.add_flag("--cuda", cuda, "Its CUDA C++, scheduled for a GPU")};
+  const size_t before = app.get_options().size();
   add_compile_options(app, choices);
+  const std::vector<CLI::Option*> all = app.get_options(nullptr);
+  how.assign(all.begin() + static_cast<std::ptrdiff_t>(before), all.end());
 }
 
 Result<void> inspect_tasks(const LoadedModel& model, const std::string& file, const CommonOptions& options,
@@ -105,6 +118,10 @@ Result<void> inspect_tasks(const LoadedModel& model, const std::string& file, co
     if (view.choices_of_trace && made)
       for (const auto& [choice, value] : made->choices)
         facts["choices"][choice.name] = {{"value", value}, {"candidates", choice.candidates}};
+    if (options.json && made) {
+      TRY(const auto texts, code_of(*made, number, cpu, view));
+      for (const auto& [name, text] : texts) facts[name] = text;
+    }
     rows.push_back(facts);
     if (options.json) continue;
     // A comment above code, so that what --trace prints is a trace.

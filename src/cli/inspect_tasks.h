@@ -12,6 +12,7 @@ struct TaskView {
   std::string task;  ///< the number or name of one; empty: all
   bool trace = false, choices_of_trace = false, nest = false, llvm = false, assembly = false, cuda = false;
   CompileChoices choices;
+  std::vector<CLI::Option*> views, how;  ///< what is shown, and how the code is made: which says nothing without
 
   void add_to(CLI::App& app);
   bool code() const { return trace || choices_of_trace || nest || llvm || assembly || cuda; }

@@ -93,15 +93,23 @@ int add_rules(const EquationOptions& options) {
   if (!equations.ok()) return report(equations.error());
   const auto added = isomer::add_rules(*equations, options.file, rules_stem(options.output), options.seed);
   if (!added.ok()) return report(added.error());
+  json list = json::array(), refuted = nullptr;
   for (const AddedRule& rule : added->rules) {
-    if (rule.name.empty())
+    const bool is_known = rule.name.empty();
+    list.push_back({{"name", is_known ? json() : json(rule.name)}, {"rule", rule.text}, {"known", is_known}});
+    if (options.json) continue;
+    if (is_known)
       note(options, "known: {}", rule.text);
     else
       fmt::print("{}  {}\n", rule.name, rule.text);
   }
-  if (!added->counterexample) return kDone;
-  fmt::print("refuted  {}\n  {}\n", (*equations)[added->rules.size()].text(), *added->counterexample);
-  return kCheckFailed;
+  if (added->counterexample) {
+    const std::string equation = (*equations)[added->rules.size()].text();
+    refuted = {{"equation", equation}, {"counterexample", *added->counterexample}};
+    if (!options.json) fmt::print("refuted  {}\n  {}\n", equation, *added->counterexample);
+  }
+  if (options.json) fmt::print("{}\n", json_text({{"rules", list}, {"refuted", refuted}}));
+  return added->counterexample ? kCheckFailed : kDone;
 }
 
 }  // namespace

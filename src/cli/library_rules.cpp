@@ -1,7 +1,9 @@
 // isomer library generate | replay | verify | refute | list | show | stats | add: rules and what holds them up.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <atomic>
+#include <charconv>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -349,14 +351,19 @@ int show_rule(const FilesOptions& options) {
     for (const Rule& rule : file.rules) {
       if (rule.name != options.rule) continue;
       if (options.dot) {
+        std::vector<std::string> sides;
         for (const bool is_left : {true, false}) {
           std::vector<verify::Term> terms;
           for (const Output& output : equations_at(rule, rule.example))
             terms.push_back(is_left ? output.left : output.right);
           const auto graph = verify::graph_of(terms, rule.example.types);
           if (!graph.ok()) return report(graph.error());
-          fmt::print("{}", to_dot(*graph));
+          sides.push_back(to_dot(*graph));
         }
+        if (options.json)
+          fmt::print("{}\n", json_text({{"name", rule.name}, {"left", sides[0]}, {"right", sides[1]}}));
+        else
+          fmt::print("{}{}", sides[0], sides[1]);
         return kDone;
       }
       if (options.json) {
@@ -368,6 +375,28 @@ int show_rule(const FilesOptions& options) {
     }
   return report({ErrorKind::kUsage, options.rule,
                  "the name of a rule expected, there is none of this name; 'isomer library list' has them"});
+}
+
+/// "--ops taso --max-ops 3 --seed 0", as file_of says it; nothing where rules were made otherwise.
+std::optional<std::string> option_in(const std::string& made_by, const std::string& option) {
+  const size_t at = (" " + made_by).find(" " + option + " ");
+  if (at == std::string::npos) return std::nullopt;
+  const size_t begin = at + option.size() + 1;
+  return made_by.substr(begin, made_by.find(' ', begin) - begin);
+}
+
+/// Of all files: the sets of operators, and the most of them on a side. Null where none of the files says it.
+json generation_of(const std::vector<RulesFile>& files) {
+  json ops = nullptr, most = nullptr;
+  for (const RulesFile& file : files) {
+    if (const auto set = option_in(file.made_by, "--ops"))
+      ops = ops.is_null() ? *set : ops.get<std::string>() + "," + *set;
+    const std::string text = option_in(file.made_by, "--max-ops").value_or("");
+    int count = 0;
+    if (std::from_chars(text.data(), text.data() + text.size(), count).ec == std::errc())
+      most = most.is_null() ? count : std::max(most.get<int>(), count);
+  }
+  return {{"ops", ops}, {"max_ops", most}};
 }
 
 int print_statistics(const FilesOptions& options) {
@@ -389,12 +418,20 @@ int print_statistics(const FilesOptions& options) {
   if (options.json) {
     json lengths = json::object();
     for (const auto& [length, count] : by_length) lengths[std::to_string(length)] = count;
-    fmt::print("{}\n", json_text({{"rules", rules},
-                                  {"generated", made},
-                                  {"several_outputs", several},
-                                  {"by_class", by_class},
-                                  {"by_proof_length", lengths},
-                                  {"axioms", {{"total", verify::all_axioms().size()}}}}));
+    // What enumerating took, and checking the axioms, is not in the files.
+    json facts = {
+        {"rules", rules},
+        {"generated", made},
+        {"several_outputs", several},
+        {"graphs", nullptr},
+        {"fingerprints", nullptr},
+        {"seconds", nullptr},
+        {"peak_memory_mb", nullptr},
+        {"by_class", by_class},
+        {"by_proof_length", lengths},
+        {"axioms", {{"total", verify::all_axioms().size()}, {"proved_all_sizes", nullptr}, {"bounded", nullptr}}}};
+    facts.update(generation_of(*files));
+    fmt::print("{}\n", json_text(facts));
     return kDone;
   }
   fmt::print("{} rules, {} of them of several outputs\n", rules, several);

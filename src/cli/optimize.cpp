@@ -148,7 +148,7 @@ void add_optimize(CLI::App& app, int& exit) {
   options->add_to(*command);
   command->callback([options, &exit] {
     const auto done = run(*options);
-    exit = done.ok() ? *done : report(done.error());
+    exit = done.ok() ? *done : report_failed(*options, done.error());
   });
 }
 

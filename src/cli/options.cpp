@@ -102,6 +102,12 @@ Result<void> print_results(const std::function<void()>& print) {
   return lost_output(failed);
 }
 
+int report_failed(const CommonOptions& options, const Error& error) {
+  if (options.json && error.kind == ErrorKind::kMismatch)
+    fmt::print("{}\n", json_text({{"passed", false}, {"problem", error.message()}}));
+  return report(error);
+}
+
 void CommonOptions::add_to(CLI::App& app) {
   app.add_option("--seed", seed, "Decides everything random")->capture_default_str();
   app.add_option("--threads", threads, "Threads to use (default: what affinity and cgroup quota allow)")
@@ -151,7 +157,9 @@ Result<std::map<std::string, int64_t>> CommonOptions::bound_dims() const {
     const auto value =
         equals == std::string::npos ? std::nullopt : parse_int(std::string_view(text).substr(equals + 1));
     if (!value || *value < 0) return usage("--dim", "name=SIZE", text);
-    bound[text.substr(0, equals)] = *value;
+    const std::string name = text.substr(0, equals);
+    const auto [known, is_new] = bound.emplace(name, *value);
+    if (!is_new && known->second != *value) return usage("--dim", "one size of " + name, text);
   }
   return bound;
 }
@@ -162,7 +170,10 @@ Result<std::map<std::string, Dims>> CommonOptions::bound_shapes() const {
     const size_t colon = text.rfind(':');
     const auto shape = parse_dims(std::string_view(text).substr(colon == std::string::npos ? 0 : colon + 1));
     if (!shape) return usage("--input-shapes", "name:[1,3,224,224]", text);
-    bound[colon == std::string::npos ? "" : text.substr(0, colon)] = *shape;
+    const std::string name = colon == std::string::npos ? "" : text.substr(0, colon);
+    const auto [known, is_new] = bound.emplace(name, *shape);
+    if (!is_new && known->second != *shape)
+      return usage("--input-shapes", name.empty() ? "one shape of the input" : "one shape of " + name, text);
   }
   return bound;
 }

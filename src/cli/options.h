@@ -72,6 +72,9 @@ void note(const CommonOptions& options, fmt::format_string<Args...> format, Args
 /// Of a line that says more than a name.
 inline constexpr size_t kMostOfLine = 2000;
 
+/// Of a command that ends with an error: `report`, and with --json the object of a check that failed.
+int report_failed(const CommonOptions& options, const Error& error);
+
 /// JSON in ASCII, whatever bytes its strings hold; on one line unless indented.
 std::string json_text(const nlohmann::json& value, int indent = -1);
 

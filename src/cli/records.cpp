@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "cli/commands.h"
+#include "cli/distinct_files.h"
 #include "cli/record_lines.h"
 #include "cli/search_options.h"
 #include "driver/open_records.h"
@@ -77,6 +78,10 @@ Result<void> list_best(Records& records, const RecordsOptions& options) {
 
 Result<void> export_all(Records& records, const RecordsOptions& options) {
   TRY(const auto found, records.list({}));
+  if (options.output.empty() && options.json) {
+    print_records(found, options);
+    return {};
+  }
   std::string text;
   for (const Record& record : found) text += json_text(to_json(record)) + "\n";
   if (options.output.empty()) {
@@ -85,6 +90,9 @@ Result<void> export_all(Records& records, const RecordsOptions& options) {
   }
   TRY(OutputFile file, OutputFile::create(options.output));
   TRY_VOID(file.write(text));
+  TRY_VOID(print_results([&] {
+    if (options.json) fmt::print("{}\n", json_text({{"exported", found.size()}}));
+  }));
   return file.commit();
 }
 
@@ -100,19 +108,24 @@ Result<void> import_files(Records& records, const RecordsOptions& options) {
     TRY_VOID(records.add(*read));
     count += static_cast<int64_t>(read->size());
   }
-  if (options.json) fmt::print("{}\n", json_text({{"imported", count}}));
-  note(options, "{} records read", count);
+  if (options.json)
+    fmt::print("{}\n", json_text({{"imported", count}}));
+  else if (!options.quiet)
+    fmt::print("{} records read\n", count);
   return {};
 }
 
 Result<void> prune(Records& records, const RecordsOptions& options) {
   TRY(const int64_t removed, records.prune(options.keep, kernel::generator_version()));
-  if (options.json) fmt::print("{}\n", json_text({{"removed", removed}}));
-  note(options, "{} records removed", removed);
+  if (options.json)
+    fmt::print("{}\n", json_text({{"removed", removed}}));
+  else if (!options.quiet)
+    fmt::print("{} records removed\n", removed);
   return {};
 }
 
 Result<void> run(const RecordsOptions& options, Result<void> (*work)(Records&, const RecordsOptions&)) {
+  TRY_VOID(check_distinct({{"--records", options.records}}, {{"--output", options.output}}));
   TRY(Records records, open_records(options.records));
   TRY_VOID(work(records, options));
   if (const std::string problem = records.problem(); !problem.empty())

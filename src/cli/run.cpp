@@ -175,6 +175,8 @@ Result<Ran> run_artifact_file(const RunOptions& options) {
 }
 
 Result<void> run(const RunOptions& options) {
+  if (options.interpret && is_artifact(options.file))
+    return Error{ErrorKind::kUsage, "--interpret", "a model expected, '" + options.file + "' is compiled already"};
   TRY(const Ran ran, is_artifact(options.file) ? run_artifact_file(options) : run_model_file(options));
   const Graph& graph = ran.graph;
   const std::vector<te::Array>* outputs = &ran.outputs;

@@ -295,15 +295,19 @@ void add_evaluation_options(CLI::App& command, TuneCommand& options) {
   command
       .add_option("--hold-out", options.held_out,
                   "With --evaluate-cost-model: tasks (a fifth at a time), or models (one at a time)")
+      ->needs("--evaluate-cost-model")
       ->check(CLI::IsMember({"tasks", "models"}))
       ->capture_default_str();
   command
       .add_option("--labels", options.labels,
                   "With --evaluate-cost-model: the share of this target's trials that is learned from")
+      ->needs("--evaluate-cost-model")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
-  command.add_flag("--other-targets", options.other_targets,
-                   "With --evaluate-cost-model: learn from the trials of all targets that the records have");
+  command
+      .add_flag("--other-targets", options.other_targets,
+                "With --evaluate-cost-model: learn from the trials of all targets that the records have")
+      ->needs("--evaluate-cost-model");
 }
 
 }  // namespace

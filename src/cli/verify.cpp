@@ -47,6 +47,16 @@ json to_json(const VerifyCommand& options, const Verified& result, double second
           {"version", version_text()}};
 }
 
+/// What a script finds where it looks for it.
+int report_refused(const VerifyCommand& options, const Error& error) {
+  if (options.json && error.kind == ErrorKind::kMismatch)
+    fmt::print("{}\n", json_text({{"model", options.input},
+                                  {"verified", false},
+                                  {"problem", error.message()},
+                                  {"version", version_text()}}));
+  return report(error);
+}
+
 /// What was granted to the proof: "--fp reassociate, no size bound, free sizes from 1 on".
 std::string granted(const substitutions::ModelProof& proof, bool has_free_sizes) {
   std::vector<std::string> parts = {fmt::format("--fp {}", name(proof.fp))};
@@ -104,7 +114,7 @@ void add_verify(CLI::App& app, int& exit) {
   options->add_to(*command);
   command->callback([options, &exit] {
     const auto done = run(*options);
-    exit = done.ok() ? kDone : report(done.error());
+    exit = done.ok() ? kDone : report_refused(*options, done.error());
   });
 }
 

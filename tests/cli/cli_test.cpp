@@ -390,6 +390,56 @@ TEST_F(CommandLine, JsonIsAllThatStandardOutputHolds) {
   EXPECT_TRUE(json::parse(isomer({"inspect", file, "--json", "--capability"}).out)["capability"].is_array());
   EXPECT_EQ(json::parse(isomer({"compare", file, file, "--json", "--dim", "batch=3"}).out)["passed"], true);
   EXPECT_GE(json::parse(isomer({"env", "--json"}).out)["threads"], 1);
+  EXPECT_THAT(json::parse(isomer({"inspect", file, "--json", "--text"}).out)["text"].get<std::string>(),
+              HasSubstr("Relu"));
+  EXPECT_THAT(json::parse(isomer({"inspect", file, "--json", "--dot"}).out)["dot"].get<std::string>(),
+              HasSubstr("digraph"));
+  EXPECT_THAT(
+      json::parse(isomer({"inspect", file, "--json", "--nest", "-q"}).out)["tasks"][0]["nest"].get<std::string>(),
+      HasSubstr("for"));
+  EXPECT_THAT(json::parse(isomer({"diff", file, file, "--json", "--dot"}).out)["dot"].get<std::string>(),
+              HasSubstr("digraph"));
+}
+
+/// What a failed check found is said in it too.
+TEST_F(CommandLine, JsonSaysWhatFailed) {
+  const std::string file = model(kSmall, "small.onnx");
+  const std::string two = model(
+      "opset 17\ngraph g(x: float32[batch,3]) -> (y: float32[batch,3], z: float32[batch,3]) {\n  y = Relu(x)\n  z = "
+      "Neg(x)\n}\n",
+      "two.onnx");
+  const Outcome outcome = isomer({"compare", file, two, "--json", "-q"});
+  EXPECT_EQ(outcome.exit_code, 1) << outcome.err;
+  EXPECT_EQ(json::parse(outcome.out)["passed"], false);
+  ASSERT_EQ(isomer({"compile", file, "-o", path("small.iso"), "--level", "1", "-q"}).exit_code, 0);
+  EXPECT_EQ(json::parse(isomer({"inspect", path("small.iso"), "--verify", "--json"}).out)["verified"], true);
+}
+
+/// What can't mean anything where it is given is refused, and not passed over.
+TEST_F(CommandLine, OptionsThatSayNothingAreRefused) {
+  const std::string file = model(kSmall, "small.onnx"), artifact = path("small.iso");
+  ASSERT_EQ(isomer({"compile", file, "-o", artifact, "--level", "1", "-q"}).exit_code, 0);
+  const std::vector<std::vector<std::string>> commands = {
+      {"run", artifact, "--interpret"},
+      {"inspect", artifact, "--text"},
+      {"inspect", artifact, "--capability"},
+      {"inspect", artifact, "--task", "0"},
+      {"inspect", artifact, "--dim", "batch=1"},
+      {"inspect", file, "--verify"},
+      {"inspect", file, "--nest", "--text"},
+      {"inspect", file, "--task", "0", "--capability"},
+      {"inspect", file, "--level", "2"},
+      {"diff", file, file, "--dot", "--html"},
+      {"bench", file, "--serve", "--duration", "1"},
+      {"bench", file, "--serve", "--against", "onednn"},
+      {"bench", file, "--model", file},
+      {"tune", file, "--labels", "0.5"},
+      {"run", file, "--dim", "batch=2", "--dim", "batch=3"},
+      {"run", file, "--input-shapes", "2x3", "--input-shapes", "3x3"}};
+  for (const std::vector<std::string>& command : commands) {
+    SCOPED_TRACE(testing::PrintToString(command));
+    expect_error(isomer(command), 2, "");
+  }
 }
 
 TEST_F(CommandLine, ModelsCompileAndArtifactsRunLikeTheModel) {

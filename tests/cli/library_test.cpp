@@ -44,6 +44,34 @@ TEST_F(ShowRule, DrawsAMutantWithItsBoxes) {
   EXPECT_THAT(text.out, HasSubstr("which is wrong at ["));
 }
 
+/// A figure that nobody knows is null.
+TEST_F(ShowRule, StatisticsHaveAllTheirKeys) {
+  const json facts = json::parse(isomer({"library", "stats", "--json"}).out);
+  for (const char* key : {"rules", "ops", "max_ops", "graphs", "fingerprints", "seconds", "peak_memory_mb", "by_class"})
+    EXPECT_TRUE(facts.contains(key)) << key;
+  for (const char* key : {"total", "proved_all_sizes", "bounded"}) EXPECT_TRUE(facts["axioms"].contains(key)) << key;
+  EXPECT_TRUE(facts["ops"].is_string()) << facts["generated"];
+  EXPECT_GE(facts["max_ops"], 1);
+}
+
+TEST_F(ShowRule, DotIsJsonToo) {
+  const std::string name = json::parse(isomer({"library", "list", "--json"}).out)["rules"][0]["name"];
+  const json shown = json::parse(isomer({"library", "show", name, "--dot", "--json"}).out);
+  EXPECT_THAT(shown["left"].get<std::string>(), HasSubstr("digraph"));
+  EXPECT_THAT(shown["right"].get<std::string>(), HasSubstr("digraph"));
+}
+
+TEST_F(CheckEquations, WhatIsAddedIsOneObject) {
+  const std::string right = equations("mine | x[2,3] | Relu(Relu(x)) = Relu(x)\n");
+  const json added = json::parse(isomer({"library", "add", right, "-o", path("mine"), "--json"}).out);
+  EXPECT_EQ(added["rules"][0]["name"], "mine");
+  EXPECT_EQ(added["refuted"], nullptr);
+  const Outcome wrong =
+      isomer({"library", "add", equations("x[2,3] | Relu(x) = Neg(x)\n"), "-o", path("mine"), "--json"});
+  EXPECT_EQ(wrong.exit_code, 1);
+  EXPECT_THAT(json::parse(wrong.out)["refuted"]["equation"].get<std::string>(), HasSubstr("Relu(x)"));
+}
+
 TEST_F(CheckEquations, SaysWhatEachFollowsFrom) {
   const std::string file = equations(
       "C04 | x[2,4] v[4,3] w[3,5] | MatMul(MatMul(x,v),w) = MatMul(x,MatMul(v,w))\n"

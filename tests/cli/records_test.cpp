@@ -40,6 +40,16 @@ TEST_F(RecordsCommand, WhatIsExportedIsImportedAndExportedTheSame) {
   EXPECT_EQ(read_file(path("c.jsonl")), exported.out);
 }
 
+TEST_F(RecordsCommand, JsonIsOneObject) {
+  const std::string lines = file("a.jsonl", line(kTask, "2.5") + line(kTask, "1.5", "unroll(k2)"));
+  EXPECT_EQ(json::parse(records("import", {lines, "--json"}).out)["imported"], 2);
+  EXPECT_EQ(json::parse(records("export", {"--json"}).out)["records"].size(), 2);
+  EXPECT_EQ(json::parse(records("export", {"--json", "-o", path("b.jsonl")}).out)["exported"], 2);
+  EXPECT_EQ(records("import", {path("b.jsonl")}).out, "2 records read\n");
+  EXPECT_EQ(records("prune").out, "2 records removed\n");
+  expect_error(records("export", {"-o", path("r.sqlite")}), 2, "another file than that of --records expected");
+}
+
 TEST_F(RecordsCommand, ListsAndKeepsTheBest) {
   ASSERT_EQ(records("import", {file("a.jsonl", line(kTask, "2.5") + line(kTask, "1.5", "unroll(k2)"))}).exit_code, 0);
   EXPECT_EQ(json::parse(records("list", {"--json"}).out)["records"].size(), 2);
