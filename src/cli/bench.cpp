@@ -12,6 +12,7 @@
 #include "cli/model_inputs.h"
 #include "cli/report_file.h"
 #include "cli/search_options.h"
+#include "cli/search_report.h"
 #include "cli/settings.h"
 #include "driver/bench.h"
 #include "util/quantile.h"
@@ -72,16 +73,18 @@ void print_profile(std::vector<json> tasks, bool all) {
     fmt::print("{:5.1f}%  {:10.1f}  {:8.1f}  {:{}}{}\n", 100 * tasks[k]["share"].get<double>(),
                tasks[k]["median_us"].get<double>(), tasks[k]["gflops"].get<double>(), "",
                2 * tasks[k]["depth"].get<int>(), printable(tasks[k]["name"].get<std::string>()));
-  if (shown < tasks.size()) fmt::print("        and {} more tasks (-v)\n", tasks.size() - shown);
+  if (shown < tasks.size())
+    fmt::print("        and {} (-v)\n", counted(static_cast<int64_t>(tasks.size() - shown), "more task"));
 }
 
 void print_report(const json& report, const BenchOptions& options) {
   const auto number = [&](const char* key) { return report[key].get<double>(); };
+  const auto time = [&](const char* key) { return time_text(1e3 * number(key)); };
   print_profile(report["tasks"], options.verbosity > 0);
-  fmt::print(
-      "{} at {} threads: median {:.3f} ms, min {:.3f}, p90 {:.3f}, p99 {:.3f} of {} runs; {:.1f} GFLOP/s of {:.1f}\n",
-      printable(options.file), report["threads"].get<int>(), number("median_ms"), number("min_ms"), number("p90_ms"),
-      number("p99_ms"), report["times_ms"].size(), number("gflops"), number("fma_peak_gflops"));
+  fmt::print("{} at {}: median {}, min {}, p90 {}, p99 {} of {}; {:.1f} GFLOP/s of {:.1f}\n", printable(options.file),
+             counted(report["threads"].get<int>(), "thread"), time("median_ms"), time("min_ms"), time("p90_ms"),
+             time("p99_ms"), counted(static_cast<int64_t>(report["times_ms"].size()), "run"), number("gflops"),
+             number("fma_peak_gflops"));
   if (report.contains("device"))
     fmt::print("{}, caches cold: median {:.4f} ms on the device; against itself {:.3f}\n",
                printable(report["device"].get<std::string>()),
@@ -127,9 +130,7 @@ void add_bench(CLI::App& app, int& exit) {
   auto options = std::make_shared<BenchOptions>();
   CLI::App* command = app.add_subcommand("bench", "Measure a model or artifact: latency and a profile of its tasks");
   command->add_option("FILE", options->file, "The model or artifact")->required();
-  auto* duration = command->add_option("--duration", options->bench.seconds, "Seconds to measure for")
-                       ->check(CLI::PositiveNumber)
-                       ->capture_default_str();
+  auto* duration = add_duration_option(*command, options->bench.seconds, "How long to measure: 3, 3s, 1min");
   auto* against =
       command
           ->add_option(

@@ -44,8 +44,9 @@ std::vector<std::vector<std::string>> each_binding(const std::vector<std::string
 
 void print_report(const CompileCommand& options, const json& facts, const CompiledFile& report) {
   const std::string tuned = report.tuned > 0 ? fmt::format(" ({} tuned)", report.tuned) : "";
-  fmt::print("{}: {} tasks, {} kernels{}, arena {:.1f} MB, code {:.1f} KB\n", printable(options.output), report.tasks,
-             facts["kernels"].get<size_t>(), tuned, facts["arena_mb"].get<double>(), facts["code_kb"].get<double>());
+  fmt::print("{}: {}, {}{}, arena {:.1f} MB, code {:.1f} KB\n", printable(options.output),
+             counted(static_cast<int64_t>(report.tasks), "task"), counted(facts["kernels"].get<int64_t>(), "kernel"),
+             tuned, facts["arena_mb"].get<double>(), facts["code_kb"].get<double>());
   for (size_t k = 0; k < report.made.size(); ++k) {
     for (const std::string& line : search_lines(report.made[k])) fmt::print("{}\n", line);
     if (report.chosen[k])

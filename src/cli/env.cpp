@@ -109,9 +109,9 @@ json environment() {
 }
 
 /// At one thread and at all.
-json peak() {
+json peak(int all) {
   json result = json::object();
-  for (const int threads : std::set{1, available_threads()}) {
+  for (const int threads : std::set{1, all}) {
     json& facts = result[fmt::format("threads_{}", threads)];
     facts["fma_gflops"] = measure_fma_peak(threads);
     const auto bandwidth = [&](int64_t bytes) { return measure_read_bandwidth(bytes, threads); };
@@ -149,11 +149,12 @@ void print_text(const json& facts, int indent = 0) {
 void add_env(CLI::App& app, int& exit) {
   auto options = std::make_shared<EnvOptions>();
   CLI::App* command = app.add_subcommand("env", "What was detected: version, CPU, libraries, peers");
-  command->add_flag("--json", options->json, "Print one JSON object");
   command->add_flag("--peak", options->peak, "Measure multiply-adds and bandwidths");
+  options->add_general_to(*command);
   command->callback([options, &exit] {
     json facts = environment();
-    if (options->peak) facts["peak"] = peak();
+    facts["threads"] = options->thread_count();
+    if (options->peak) facts["peak"] = peak(options->thread_count());
     if (options->json)
       fmt::print("{}\n", json_text(facts, 2));
     else

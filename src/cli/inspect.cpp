@@ -1,12 +1,16 @@
 // isomer inspect: what a model or artifact holds, which of a model's nodes this version can run, and what they become.
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
 #include "cli/inspect_artifact.h"
+#include "cli/inspect_records.h"
 #include "cli/inspect_tasks.h"
 #include "cli/load_artifact.h"
 #include "cli/load_model.h"
+#include "cli/rule_statistics.h"
 #include "graph/dot.h"
 #include "graph/edit.h"
 #include "graph/op_def.h"
@@ -139,6 +143,31 @@ Result<void> expect_none(const std::vector<CLI::Option*>& given, std::string_vie
   return {};
 }
 
+std::string first_bytes_of(const std::string& file, size_t count) {
+  std::error_code error;
+  std::string bytes(count, '\0');
+  if (!std::filesystem::is_regular_file(file, error)) return "";  // opening a pipe would wait for its writer
+  std::ifstream stream(file, std::ios::binary);
+  stream.read(bytes.data(), static_cast<std::streamsize>(count));
+  bytes.resize(static_cast<size_t>(std::max<std::streamsize>(stream.gcount(), 0)));
+  return bytes;
+}
+
+using Inspector = Result<void> (*)(const std::string& file, const CommonOptions& options);
+
+Result<void> inspect_rules(const std::string& file, const CommonOptions& options) {
+  return print_rule_statistics({std::filesystem::path(file).replace_extension(".rules").string()}, options);
+}
+
+/// Of what is no model, by its first bytes.
+Inspector inspector_of(const std::string& file) {
+  const std::string start = first_bytes_of(file, 32);
+  if (start.starts_with("SQLite format 3")) return inspect_records;
+  if (start.starts_with("{\"")) return inspect_record_lines;
+  if (start.starts_with("# isomer library generate ")) return inspect_rules;
+  return nullptr;
+}
+
 Result<void> inspect(const InspectOptions& options) {
   if (is_artifact(options.file)) {
     TRY_VOID(expect_none(options.of_models, "a model expected with it, '" + options.file + "' is an artifact"));
@@ -146,6 +175,10 @@ Result<void> inspect(const InspectOptions& options) {
   }
   if (options.verify)
     return Error{ErrorKind::kUsage, "--verify", "an artifact expected with it, '" + options.file + "' is none"};
+  if (const auto inspector = inspector_of(options.file)) {
+    TRY_VOID(expect_none(options.of_models, "a model expected with it, '" + options.file + "' is none"));
+    return inspector(options.file, options);
+  }
   if (!options.code.wanted())
     TRY_VOID(expect_none(options.code.how, "a view of code, such as --tasks, expected with it"));
   TRY(LoadedModel model, load_model(options.file, options));
@@ -178,8 +211,8 @@ Result<void> inspect(const InspectOptions& options) {
 
 void add_inspect(CLI::App& app, int& exit) {
   auto options = std::make_shared<InspectOptions>();
-  CLI::App* command = app.add_subcommand("inspect", "What a model or artifact holds");
-  command->add_option("FILE", options->file, "The model or artifact")->required();
+  CLI::App* command = app.add_subcommand("inspect", "What a model, artifact, records or rules file holds");
+  command->add_option("FILE", options->file, "The model, artifact, records or rules")->required();
   auto* text = command->add_flag("--text", options->text, "The graph as text");
   auto* dot = command->add_flag("--dot", options->dot, "The graph for Graphviz")->excludes(text);
   auto* capability =

@@ -91,7 +91,15 @@ int check_axioms(const AxiomOptions& options) {
         all.size(), proved, held - proved, instances, refuted, static_cast<int>(all.size()) - held - refuted, seconds);
     fmt::print("{}\n", floats.text());
   }
-  return held == static_cast<int>(all.size()) && floats.all_hold() ? kDone : kCheckFailed;
+  if (held == static_cast<int>(all.size()) && floats.all_hold()) return kDone;
+  const int without = static_cast<int>(all.size()) - held - refuted;
+  const std::string what =
+      refuted > 0 ? fmt::format("axioms that hold expected, {} refuted", refuted)
+      : without > 0
+          ? fmt::format("an instance of each axiom expected, none found of {}; --trials {} tries more", without,
+                        2 * options.trials)
+          : std::string("their classes of floating point expected on instances of each, others or none found");
+  return report({ErrorKind::kMismatch, "check-axioms", what});
 }
 
 }  // namespace

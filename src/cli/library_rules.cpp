@@ -3,12 +3,12 @@
 
 #include <algorithm>
 #include <atomic>
-#include <charconv>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
+#include "cli/rule_statistics.h"
 #include "cli/show_rule.h"
 #include "driver/rules_of_files.h"
 #include "graph/dot.h"
@@ -377,68 +377,9 @@ int show_rule(const FilesOptions& options) {
                  "the name of a rule expected, there is none of this name; 'isomer library list' has them"});
 }
 
-/// "--ops taso --max-ops 3 --seed 0", as file_of says it; nothing where rules were made otherwise.
-std::optional<std::string> option_in(const std::string& made_by, const std::string& option) {
-  const size_t at = (" " + made_by).find(" " + option + " ");
-  if (at == std::string::npos) return std::nullopt;
-  const size_t begin = at + option.size() + 1;
-  return made_by.substr(begin, made_by.find(' ', begin) - begin);
-}
-
-/// Of all files: the sets of operators, and the most of them on a side. Null where none of the files says it.
-json generation_of(const std::vector<RulesFile>& files) {
-  json ops = nullptr, most = nullptr;
-  for (const RulesFile& file : files) {
-    if (const auto set = option_in(file.made_by, "--ops"))
-      ops = ops.is_null() ? *set : ops.get<std::string>() + "," + *set;
-    const std::string text = option_in(file.made_by, "--max-ops").value_or("");
-    int count = 0;
-    if (std::from_chars(text.data(), text.data() + text.size(), count).ec == std::errc())
-      most = most.is_null() ? count : std::max(most.get<int>(), count);
-  }
-  return {{"ops", ops}, {"max_ops", most}};
-}
-
 int print_statistics(const FilesOptions& options) {
-  auto files = read_rules_files(options.files, verify::all_axioms());
-  if (!files.ok()) return report(files.error());
-  std::map<std::string, int> by_class;
-  std::map<size_t, int> by_length;
-  int rules = 0, several = 0;
-  json made = json::array();
-  for (const RulesFile& file : *files) {
-    made.push_back(file.made_by);
-    for (const Rule& rule : file.rules) {
-      ++rules;
-      ++by_class[std::string(name(rule.float_class))];
-      ++by_length[rule.proof.uses.size()];
-      several += rule.outputs.size() > 1 ? 1 : 0;
-    }
-  }
-  if (options.json) {
-    json lengths = json::object();
-    for (const auto& [length, count] : by_length) lengths[std::to_string(length)] = count;
-    // What enumerating took, and checking the axioms, is not in the files.
-    json facts = {
-        {"rules", rules},
-        {"generated", made},
-        {"several_outputs", several},
-        {"graphs", nullptr},
-        {"fingerprints", nullptr},
-        {"seconds", nullptr},
-        {"peak_memory_mb", nullptr},
-        {"by_class", by_class},
-        {"by_proof_length", lengths},
-        {"axioms", {{"total", verify::all_axioms().size()}, {"proved_all_sizes", nullptr}, {"bounded", nullptr}}}};
-    facts.update(generation_of(*files));
-    fmt::print("{}\n", json_text(facts));
-    return kDone;
-  }
-  fmt::print("{} rules, {} of them of several outputs\n", rules, several);
-  for (const auto& [floating, count] : by_class) fmt::print("{:6}  {}\n", count, floating);
-  fmt::print("laws in a proof:\n");
-  for (const auto& [length, count] : by_length) fmt::print("{:6}  {}\n", count, length);
-  return kDone;
+  const auto done = print_rule_statistics(options.files, options);
+  return done.ok() ? kDone : report(done.error());
 }
 
 void add_files(CLI::App& command, FilesOptions& options) {

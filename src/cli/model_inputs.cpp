@@ -34,9 +34,11 @@ class Loaded {
     if (position >= tensors_.size())
       return invalid("--load-inputs", "at most {} inputs expected, more found", tensors_.size());
     const Value& value = graph_.value(graph_.inputs()[position]);
-    if (value.type.is_tensor() && value.type.dtype != tensor.dtype())
+    const bool is_other = value.type.is_tensor() && value.type.dtype != tensor.dtype();
+    const auto was = is_other ? as_it_was(tensor, value.type.dtype) : std::nullopt;
+    if (is_other && !was)
       return invalid(value.name, "{} expected, {} found", name(value.type.dtype), name(tensor.dtype()));
-    tensors_[position] = std::move(tensor);
+    tensors_[position] = was ? *was : std::move(tensor);
     return {};
   }
 
@@ -68,7 +70,7 @@ Result<Tensor> load_single(const std::string& path, MemoryLimit memory) {
   if (!error)
     if (auto fits = memory.check(te::saturating_mul(static_cast<int64_t>(size), kCopies), "reading it"); !fits.ok())
       return std::move(fits).error().within(path);
-  if (path.ends_with(".npy")) return read_npy(path);
+  if (has_ending(path, ".npy")) return read_npy(path);
   auto tensor = read_tensor_file(path);
   if (!tensor.ok()) return std::move(tensor).error().within(path);
   return tensor;
@@ -116,7 +118,7 @@ Result<void> load(const std::string& argument, const Graph& graph, Loaded& loade
     TRY(Tensor tensor, load_single(path, memory));
     return put_from(path, argument.substr(0, colon), std::move(tensor), loaded);
   }
-  if (argument.ends_with(".npz")) {
+  if (has_ending(argument, ".npz")) {
     TRY(std::vector<NamedTensor> arrays, read_npz(argument, memory));
     for (auto& [name, tensor] : arrays) TRY_VOID(put_from(argument, name, std::move(tensor), loaded));
     return {};

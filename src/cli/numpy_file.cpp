@@ -3,6 +3,7 @@
 #include <zip.h>
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <cstring>
 #include <fstream>
@@ -10,6 +11,7 @@
 #include <regex>
 
 #include "graph/infer.h"
+#include "graph/minifloat.h"
 #include "util/file.h"
 #include "util/output_file.h"
 
@@ -160,6 +162,29 @@ Result<std::vector<std::byte>> read_entry(zip_t* archive, zip_uint64_t index, co
 }
 
 }  // namespace
+
+bool has_ending(const std::string& path, std::string_view ending) {
+  return path.size() >= ending.size() &&
+         std::equal(ending.begin(), ending.end(), path.end() - static_cast<std::ptrdiff_t>(ending.size()),
+                    [](unsigned char a, unsigned char b) { return std::tolower(a) == std::tolower(b); });
+}
+
+std::optional<Tensor> as_it_was(const Tensor& tensor, DataType dtype) {
+  std::optional<Tensor> result;
+  if (kSmallInts.contains(dtype) && is_int(tensor.dtype())) {
+    result = Tensor::from_ints(dtype, tensor.dims(), tensor.integers());
+  } else if (tensor.dtype() == DataType::kFloat32 && (dtype == DataType::kBFloat16 || is_minifloat(dtype))) {
+    std::vector<double> values(static_cast<size_t>(tensor.count()));
+    std::vector<int64_t> codes;
+    for (size_t i = 0; i < values.size(); ++i) {
+      values[i] = tensor.real(static_cast<int64_t>(i));
+      if (is_minifloat(dtype)) codes.push_back(nearest_minifloat(dtype, values[i]));
+    }
+    result = is_minifloat(dtype) ? Tensor::from_ints(dtype, tensor.dims(), codes)
+                                 : Tensor::from_doubles(dtype, tensor.dims(), values);
+  }
+  return result && numpy_type(*result).same_contents(tensor) ? result : std::nullopt;
+}
 
 Result<Tensor> read_npy(const std::string& path) {
   const auto file = MappedFile::open(path);

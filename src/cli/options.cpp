@@ -15,6 +15,9 @@
 namespace isomer::cli {
 namespace {
 
+/// As many as a session takes.
+constexpr int kMostThreads = 1024;
+
 std::optional<int64_t> parse_int(std::string_view text) {
   int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -109,9 +112,16 @@ int report_failed(const CommonOptions& options, const Error& error) {
 }
 
 void CommonOptions::add_to(CLI::App& app) {
-  app.add_option("--seed", seed, "Decides everything random")->capture_default_str();
+  add_general_to(app);
+  add_repeatable(app, "--dim", dims, "Bind a symbolic dim: name=8");
+  add_repeatable(app, "--input-shapes,--input-shape", input_shapes,
+                 "Fix an input's shape: x:[1,3,224,224], x:1x3x224x224");
+}
+
+void CommonOptions::add_general_to(CLI::App& app) {
+  app.add_option("--seed", seed, "Decides everything random")->check(is_whole())->capture_default_str();
   app.add_option("--threads", threads, "Threads to use (default: what affinity and cgroup quota allow)")
-      ->check(CLI::Range(1, 4096));
+      ->check(CLI::Range(1, kMostThreads));
   app.add_option("--memory", memory,
                  "What all of it may take, such as 2GB or 512MiB (default: three quarters of what the machine or its "
                  "cgroup has); what would need more is left out, or refused before it begins")
@@ -123,9 +133,35 @@ void CommonOptions::add_to(CLI::App& app) {
   app.add_flag("--json", json, "Print one JSON object on standard output");
   app.add_flag("-q,--quiet", quiet, "No progress, no notes");
   app.add_flag("-v,--verbose", verbosity, "Tell more (twice: everything)");
-  add_repeatable(app, "--dim", dims, "Bind a symbolic dim: name=8");
-  add_repeatable(app, "--input-shapes,--input-shape", input_shapes,
-                 "Fix an input's shape: x:[1,3,224,224], x:1x3x224x224");
+}
+
+CLI::Validator is_whole() {
+  return CLI::Validator(
+      [](const std::string& text) {
+        uint64_t value = 0;
+        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+        return error == std::errc() && end == text.data() + text.size()
+                   ? std::string()
+                   : "a whole number from 0 to 2^64-1 expected, '" + text + "' found";
+      },
+      "");
+}
+
+CLI::Validator is_within(double low, double high) {
+  return CLI::Validator(
+      [=](const std::string& text) {
+        double value = 0;
+        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+        const bool is_number = error == std::errc() && end == text.data() + text.size();
+        return is_number && value >= low && value <= high
+                   ? std::string()
+                   : fmt::format("a number from {} to {} expected, '{}' found", low, high, text);
+      },
+      "");
+}
+
+std::string counted(int64_t count, std::string_view what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
 CLI::Validator is_float_mode() {

@@ -46,6 +46,8 @@ struct CommonOptions {
   std::vector<std::string> input_shapes;  ///< x:[1,3,224,224]
 
   void add_to(CLI::App& app);
+  /// Without those of a model's inputs.
+  void add_general_to(CLI::App& app);
   int thread_count() const;
   MemoryLimit memory_limit() const;
   Result<std::map<std::string, int64_t>> bound_dims() const;
@@ -59,6 +61,14 @@ struct InputOptions {
 
   void add_to(CLI::App& app);
 };
+
+/// A number from 0 on that 64 bits hold.
+CLI::Validator is_whole();
+/// A number, which NaN is not.
+CLI::Validator is_within(double low, double high);
+
+/// "1 thread", "2 threads".
+std::string counted(int64_t count, std::string_view what);
 
 /// strict, reassociate or fast.
 CLI::Validator is_float_mode();

@@ -13,6 +13,8 @@
 #include <system_error>
 
 #include "cli/examples.h"
+#include "util/clock.h"
+#include "util/resident.h"
 #include "util/stop.h"
 #include "util/temporary_folder.h"
 #include "util/version.h"
@@ -61,6 +63,42 @@ void stop_on_interrupt() {
   std::abort();
 }
 
+/// The command that was called, as far as it was named: that of "library show", its own.
+const CLI::App& called(const CLI::App& app) {
+  const std::vector<CLI::App*> chosen = app.get_subcommands();
+  return chosen.empty() ? app : called(*chosen.back());
+}
+
+/// "library show", with those that it is under.
+std::string path_of(const CLI::App& command) {
+  const CLI::App* const above = command.get_parent();
+  if (!above) return "";
+  const std::string path = path_of(*above);
+  return path + (path.empty() ? "" : " ") + command.get_name();
+}
+
+std::string usage_line(const CLI::App& app, const CLI::Error& error) {
+  const CLI::App& command = called(app);
+  const std::string path = path_of(command);
+  std::string what = error.what();
+  if (error.get_name() == "RequiredError" && !command.get_subcommands(nullptr).empty())
+    if (const std::vector<std::string> unknown = app.remaining(true); !unknown.empty())
+      what = "the name of a command expected, '" + unknown.front() + "' found";
+  return fmt::format("isomer: {}{}{}; see 'isomer {}{}--help'\n", path, path.empty() ? "" : ": ", printable(what), path,
+                     path.empty() ? "" : " ");
+}
+
+/// Of -v: what the command took.
+void tell_what_it_took(const CLI::App& app, Clock::time_point begin) {
+  const auto count = [&](const char* flag) {
+    const CLI::Option* const option = called(app).get_option_no_throw(flag);
+    return option ? option->count() : 0;
+  };
+  if (count("--verbose") == 0 || count("--quiet") > 0) return;
+  print_error("isomer: took {:.2f} s, at most {:.0f} MB\n", seconds_since(begin),
+              static_cast<double>(peak_resident_bytes()) / 1e6);
+}
+
 /// Whoever reads a pipe may have read enough, as `head` has: that needs no sentence.
 int report_lost_output(const std::error_code& error) {
   return error == std::errc::broken_pipe ? static_cast<int>(kStopped) : report(lost_output(error));
@@ -77,6 +115,7 @@ int end_output(int exit) {
 }  // namespace
 
 int run_program(int argc, const char* const* argv, const std::function<void(CLI::App& app, int& exit)>& add_commands) {
+  const auto begin = Clock::now();
   open_closed_outputs();
   // What can't be written is an error of whoever writes: a pipe that nobody reads, a file beyond a limit of its size.
   for (const int signal : {SIGPIPE, SIGXFSZ}) std::signal(signal, SIG_IGN);
@@ -85,11 +124,7 @@ int run_program(int argc, const char* const* argv, const std::function<void(CLI:
   CLI::App app("Isomer: a superoptimizer for ONNX models", "isomer");
   app.set_version_flag("--version", version_text());
   app.require_subcommand(1);
-  app.failure_message([](const CLI::App* failed, const CLI::Error& error) {
-    const std::string command = failed->get_name() == "isomer" ? "" : failed->get_name() + ": ";
-    return fmt::format("isomer: {}{}; see 'isomer {}--help'\n", command, printable(error.what()),
-                       command.empty() ? "" : failed->get_name() + " ");
-  });
+  app.failure_message([](const CLI::App* failed, const CLI::Error& error) { return usage_line(*failed, error); });
   int exit = kDone;
   add_commands(app, exit);
   add_examples(app);
@@ -105,6 +140,7 @@ int run_program(int argc, const char* const* argv, const std::function<void(CLI:
   } catch (const std::exception& error) {
     return report({ErrorKind::kUnsupported, "internal error", error.what()});
   }
+  tell_what_it_took(app, begin);
   return end_output(exit);
 }
 

@@ -26,7 +26,8 @@ bool can_draw() {
 
 }  // namespace
 
-ProgressLine::ProgressLine(const CommonOptions& options) : is_quiet_(options.quiet), is_terminal_(can_draw()) {
+ProgressLine::ProgressLine(const CommonOptions& options)
+    : is_quiet_(options.quiet), is_terminal_(can_draw()), tells_all_(!options.quiet && options.verbosity > 1) {
   if (!is_quiet_) thread_ = std::thread([this] { show_until_the_end(); });
 }
 
@@ -42,10 +43,14 @@ ProgressLine::~ProgressLine() {
 
 void ProgressLine::tell(std::string_view what, std::optional<double> seconds_left) {
   const std::lock_guard lock(mutex_);
+  const bool is_new = what_ != printable(what);
   what_ = printable(what);
   end_.reset();
   if (seconds_left)
     end_ = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(*seconds_left));
+  if (!tells_all_ || !is_new) return;
+  clear();
+  print_error("isomer: {}\n", text(Clock::now()));
 }
 
 void ProgressLine::note(std::string_view line) {

@@ -23,7 +23,7 @@ class ProgressLine {
   /// The line is gone then.
   ~ProgressLine();
 
-  /// From now on this is being done; so many seconds are left, where that is known.
+  /// From now on this is being done; so many seconds are left, where that is known. With -vv it is a line that stays.
   void tell(std::string_view what, std::optional<double> seconds_left = std::nullopt);
   /// A line that stays.
   void note(std::string_view line);
@@ -34,7 +34,7 @@ class ProgressLine {
   void clear();
   std::string text(Clock::time_point now) const;
 
-  const bool is_quiet_, is_terminal_;
+  const bool is_quiet_, is_terminal_, tells_all_;
   const Clock::time_point begin_ = Clock::now();
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -65,7 +65,7 @@ json describe(const std::string& name, const te::Array& array) {
 
 /// Written; released, they have their names.
 Result<StagingFolder> save(const std::string& place, const std::vector<NamedTensor>& outputs) {
-  if (place.ends_with(".npz")) {
+  if (has_ending(place, ".npz")) {
     TRY(StagingFolder staging, StagingFolder::beside(place));
     TRY_VOID(write_npz(staging.file(), outputs));
     return staging;
@@ -177,6 +177,10 @@ Result<Ran> run_artifact_file(const RunOptions& options) {
 Result<void> run(const RunOptions& options) {
   if (options.interpret && is_artifact(options.file))
     return Error{ErrorKind::kUsage, "--interpret", "a model expected, '" + options.file + "' is compiled already"};
+  for (const char* ending : {".npy", ".pb"})
+    if (has_ending(options.save_outputs, ending))
+      return Error{ErrorKind::kUsage, "--save-outputs",
+                   "a folder or FILE.npz expected, '" + options.save_outputs + "' found"};
   TRY(const Ran ran, is_artifact(options.file) ? run_artifact_file(options) : run_model_file(options));
   const Graph& graph = ran.graph;
   const std::vector<te::Array>* outputs = &ran.outputs;

@@ -20,6 +20,17 @@ std::optional<double> parse_duration(const std::string& text) {
 
 }  // namespace
 
+CLI::Option* add_duration_option(CLI::App& app, double& seconds, const std::string& description) {
+  return app
+      .add_option_function<std::string>(
+          "--duration", [&seconds](const std::string& text) { seconds = *parse_duration(text); }, description)
+      ->check([](const std::string& text) {
+        return parse_duration(text).value_or(0) > 0 ? std::string()
+                                                    : "a time such as 0.5, 3s or 1min expected, '" + text + "' found";
+      })
+      ->default_str(fmt::format("{}", seconds));
+}
+
 CLI::Option* add_time_option(CLI::App& app, std::optional<double>& seconds, const std::string& description) {
   return app
       .add_option_function<std::string>(
@@ -54,12 +65,12 @@ void add_search_options(CLI::App& app, SearchChoices& choices) {
       ->check(CLI::Range(1, 10'000))
       ->capture_default_str();
   app.add_option("--alpha", choices.alpha, "What costs up to so many times the best is worth going on from")
-      ->check(CLI::Range(1.0, 100.0))
+      ->check(is_within(1, 100))
       ->capture_default_str();
   app.add_option("--min-speedup", choices.min_speedup,
                  "What was found is taken where it is so many times as fast as without, measured end to end; 0: "
                  "whatever is measured")
-      ->check(CLI::Range(0.0, 1000.0))
+      ->check(is_within(0, 1000))
       ->capture_default_str();
   app.add_option("--max-steps", choices.steps, "Rewrites of a region in a row")
       ->check(CLI::Range(1, 10'000))

@@ -10,6 +10,8 @@ void add_search_options(CLI::App& app, SearchChoices& choices);
 /// --for: of models that others run.
 void add_backend_options(CLI::App& app, SearchChoices& choices);
 void add_records_option(CLI::App& app, std::string& file);
+/// --duration in seconds, of what is measured.
+CLI::Option* add_duration_option(CLI::App& app, double& seconds, const std::string& description);
 /// --time of the whole command.
 CLI::Option* add_time_option(CLI::App& app, std::optional<double>& seconds, const std::string& description);
 

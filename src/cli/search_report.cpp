@@ -9,15 +9,16 @@
 #include "util/stable_sort.h"
 
 namespace isomer::cli {
-namespace {
-
-constexpr size_t kMostRules = 5;
 
 std::string time_text(double microseconds) {
   if (microseconds < 1e3) return fmt::format("{:.1f} us", microseconds);
   return microseconds < 1e6 ? fmt::format("{:.2f} ms", microseconds / 1e3)
                             : fmt::format("{:.2f} s", microseconds / 1e6);
 }
+
+namespace {
+
+constexpr size_t kMostRules = 5;
 
 std::string race_line(const search::OptimizedModel& made) {
   if (!made.raced && !made.why_not_raced.empty()) return "time: not measured: " + made.why_not_raced;

@@ -9,6 +9,9 @@
 
 namespace isomer::cli {
 
+/// "12.3 us", "4.56 ms", "7.89 s"
+std::string time_text(double microseconds);
+
 /// Lines, in this order: time before and after and how surely, or why there is none; what paid, or why nothing did;
 /// what was left out. `steps`: as they were taken, with their gains.
 std::vector<std::string> search_lines(const search::OptimizedModel& made);

@@ -21,6 +21,10 @@ Result<Settings> settings_of(const CommonOptions& options) {
   if (!options.quiet)
     settings.messages.note = [](std::string_view line) { print_error("{}\n", printable(line, kMostOfLine)); };
   if (options.verbosity > 0) settings.messages.detail = settings.messages.note;
+  if (options.verbosity > 1)
+    settings.messages.doing = [note = settings.messages.note](std::string_view what, auto) {
+      if (note) note(fmt::format("isomer: {}", what));
+    };
   return settings;
 }
 

@@ -262,7 +262,9 @@ void add_trial_options(CLI::App& command, TuneCommand& options) {
                   "the mean of their speedups; f4, the sum, leaving alone what gains no more (Ansor)")
       ->check(CLI::IsMember({"f1", "f2", "f3", "f4"}))
       ->capture_default_str();
-  command.add_option("--wanted", options.wanted, "Milliseconds that are fast enough, a model each")->delimiter(',');
+  command.add_option("--wanted", options.wanted, "Milliseconds that are fast enough, a model each")
+      ->delimiter(',')
+      ->check(is_within(0, 1e9));
   command.add_option("--scheduler", options.scheduler, "Whose turn it is: gradient, or round-robin")
       ->check(CLI::IsMember({"gradient", "round-robin"}))
       ->capture_default_str();
@@ -302,7 +304,7 @@ void add_evaluation_options(CLI::App& command, TuneCommand& options) {
       .add_option("--labels", options.labels,
                   "With --evaluate-cost-model: the share of this target's trials that is learned from")
       ->needs("--evaluate-cost-model")
-      ->check(CLI::Range(0.0, 1.0))
+      ->check(is_within(0, 1))
       ->capture_default_str();
   command
       .add_flag("--other-targets", options.other_targets,
@@ -322,7 +324,7 @@ void add_tune(CLI::App& app, int& exit) {
                     "Go on from the records: what was found before is tried first, what failed is not");
   add_evaluation_options(*command, *options);
   command->add_option("--report", options->report, kReportHelp)->excludes("--evaluate-cost-model");
-  command->add_option("--task", options->task, "This one alone, by its number in the table");
+  command->add_option("--task", options->task, "This one alone, by its number in the table")->check(is_whole());
   command->add_option("--schedule", options->schedule,
                       "FILE of decisions that are kept, a line each (s0.rows := 6), while the task's others are tuned; "
                       "or a template, whose knobs are tuned");

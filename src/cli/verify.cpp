@@ -81,8 +81,10 @@ Result<void> run(const VerifyCommand& options) {
   TRY(const Verified result, verify_files({options.input, options.output, options.proof}, verify));
   if (options.json) {
     fmt::print("{}\n", json_text(to_json(options, result, seconds_since(start))));
-  } else if (!options.quiet) {
-    for (const UncheckedNode& node : result.check ? result.check->cut_out : std::vector<UncheckedNode>())
+  } else {
+    // The last line is the result, which -q does not silence.
+    for (const UncheckedNode& node :
+         result.check && !options.quiet ? result.check->cut_out : std::vector<UncheckedNode>())
       fmt::print("{}\n", printable(node.text()));
     fmt::print("verified: {} steps by {} rules, each proof replayed; {}; granted: {}\n", result.proof.steps.size(),
                result.proof.rules.size(),

@@ -42,6 +42,55 @@ TEST_F(CommandLine, UsageErrorsExitWithTwo) {
   expect_error(isomer({"optimize", "a.onnx", "-o", "b.onnx", "--level", "9"}), 2, "level");
 }
 
+TEST_F(CommandLine, UsageErrorsNameTheCommand) {
+  expect_error(isomer({"run"}), 2, "isomer: run: FILE is required; see 'isomer run --help'");
+  expect_error(isomer({"library", "show", "--what"}), 2, "see 'isomer library show --help'");
+  expect_error(isomer({"frob"}), 2, "'frob' found; see 'isomer --help'");
+  expect_error(isomer({"library", "frob"}), 2, "isomer: library: the name of a command expected, 'frob' found");
+}
+
+TEST_F(CommandLine, NumbersThatAreNoneAreRefused) {
+  for (const std::vector<std::string>& command :
+       std::vector<std::vector<std::string>>{{"bench", "a.onnx", "--duration", "-1"},
+                                             {"bench", "a.onnx", "--duration", "0"},
+                                             {"bench", "a.onnx", "--duration", "nan"},
+                                             {"optimize", "a.onnx", "-o", "b.onnx", "--alpha", "nan"},
+                                             {"optimize", "a.onnx", "-o", "b.onnx", "--min-speedup", "nan"},
+                                             {"tune", "a.onnx", "--objective", "f2", "--wanted", "-1"},
+                                             {"tune", "a.onnx", "--objective", "f2", "--wanted", "nan"},
+                                             {"tune", "a.onnx", "--task", "-1"},
+                                             {"run", "a.onnx", "--seed", "-1"},
+                                             {"run", "a.onnx", "--seed", "18446744073709551616"},
+                                             {"run", "a.onnx", "--threads", "1025"}}) {
+    SCOPED_TRACE(testing::PrintToString(command));
+    const Outcome outcome = isomer(command);
+    expect_error(outcome, 2, "");
+    EXPECT_LT(outcome.err.size(), 200) << outcome.err;
+  }
+  const std::string file = model(kSmall, "small.onnx");
+  EXPECT_EQ(isomer({"bench", file, "--duration", "0.01s"}).exit_code, 0);
+  EXPECT_EQ(isomer({"run", file, "--seed", "18446744073709551615"}).exit_code, 0);
+}
+
+/// -v tells what a command took, -vv also what it did when.
+TEST_F(CommandLine, VerboseTellsMoreAndMore) {
+  const std::string file = model(kSmall, "small.onnx");
+  for (const std::vector<std::string>& command :
+       std::vector<std::vector<std::string>>{{"run", file}, {"compare", file, file}, {"inspect", file}, {"env"}}) {
+    SCOPED_TRACE(command[0]);
+    std::vector<std::string> verbose = command, quiet = command;
+    verbose.emplace_back("-v");
+    quiet.insert(quiet.end(), {"-v", "-q"});
+    EXPECT_THAT(isomer(verbose).err, HasSubstr("isomer: took "));
+    EXPECT_EQ(isomer(quiet).err, "");
+  }
+  const std::vector<std::string> optimize = {"optimize", file, "-o", path("out.onnx"), "--level", "1", "-v"};
+  EXPECT_THAT(isomer(optimize).err, testing::Not(HasSubstr(" s: reading\n")));
+  std::vector<std::string> all = optimize;
+  all.emplace_back("-v");
+  EXPECT_THAT(isomer(all).err, HasSubstr(" s: reading\n"));
+}
+
 /// What isomer prints goes where a shell sends it.
 Outcome isomer_to(const std::string& rest) {
   return run_program({"/bin/sh", "-c", tool_path("isomer").string() + " " + rest});
@@ -337,6 +386,31 @@ TEST_F(CommandLine, TheOnlyInputThatIsAskedForNeedsNoName) {
   const Outcome outcome = isomer({"run", path("default.onnx"), "--json", "--load-inputs", path("seven.pb")});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_EQ(json::parse(outcome.out)["outputs"][0]["max"], 14);
+}
+
+/// numpy has no bfloat16 and no int4: what it has instead is taken for them where its elements are.
+TEST_F(CommandLine, WhatNumpyHasNotIsSavedAndLoadedAgain) {
+  const auto newest = [&](const std::string& text, const std::string& name) {
+    const auto graph = parse_graph("ir_version 10\nopset 21\n" + text);
+    EXPECT_TRUE(graph.ok()) << graph.error().message();
+    EXPECT_TRUE(export_model(*graph, path(name)).ok());
+    return path(name);
+  };
+  const std::string file = newest(
+      "graph g(x: float32[4]) -> (b: bfloat16[4], f: float8e4m3fn[4], i: int4[4]) {\n"
+      "  b = Cast(x) {to = 16}\n  f = Cast(x) {to = 17}\n  i = Cast(x) {to = 22}\n}\n",
+      "there.onnx");
+  const std::string back = newest(
+      "graph g(b: bfloat16[4], f: float8e4m3fn[4], i: int4[4]) -> (x: float32[4], y: float32[4], z: float32[4]) {\n"
+      "  x = Cast(b) {to = 1}\n  y = Cast(f) {to = 1}\n  z = Cast(i) {to = 1}\n}\n",
+      "back.onnx");
+  const Outcome saved =
+      isomer({"run", file, "--interpret", "-q", "--fill", "arange", "--save-outputs", path("out.NPZ"), "--json"});
+  ASSERT_EQ(saved.exit_code, 0) << saved.err;
+  const Outcome loaded = isomer({"run", back, "--interpret", "-q", "--load-inputs", path("out.NPZ"), "--json"});
+  ASSERT_EQ(loaded.exit_code, 0) << loaded.err;
+  for (const json& output : json::parse(loaded.out)["outputs"]) EXPECT_EQ(output["max"], 3) << output;
+  expect_error(isomer({"run", file, "-q", "--save-outputs", path("out.npy")}), 2, "a folder or FILE.npz expected");
 }
 
 TEST_F(CommandLine, ErrorsAboutInputsNameTheFile) {
@@ -804,6 +878,21 @@ TEST_F(CommandLine, InspectShowsGraphsAsTextAndDot) {
   const std::string file = model(kSmall, "small.onnx");
   EXPECT_THAT(isomer({"inspect", file, "--text"}).out, HasSubstr("Relu"));
   EXPECT_THAT(isomer({"inspect", file, "--dot"}).out, HasSubstr("digraph"));
+}
+
+TEST_F(CommandLine, InspectTakesRecordsAndRules) {
+  const std::string file = model(kSmall, "small.onnx"), records = path("r.sqlite"), lines = path("r.jsonl");
+  ASSERT_EQ(isomer({"tune", file, "--trials", "2", "--records", records, "-q"}).exit_code, 0);
+  ASSERT_EQ(isomer({"records", "export", "--records", records, "-o", lines}).exit_code, 0);
+  const json facts = json::parse(isomer({"inspect", records, "--json"}).out);
+  EXPECT_GE(facts["records"], 1);
+  EXPECT_EQ(json::parse(isomer({"inspect", lines, "--json"}).out), facts);
+  EXPECT_THAT(isomer({"inspect", records}).out, HasSubstr(" task"));
+  write_file(path("relu.equations"), "mine | x[2,3] | Relu(Relu(x)) = Relu(x)\n");
+  ASSERT_EQ(isomer({"library", "add", path("relu.equations"), "-o", path("mine")}).exit_code, 0);
+  for (const char* name : {"mine.rules", "mine.proofs"})
+    EXPECT_EQ(json::parse(isomer({"inspect", path(name), "--json"}).out)["rules"], 1) << name;
+  expect_error(isomer({"inspect", lines, "--text"}), 2, "a model expected with it");
 }
 
 TEST_F(CommandLine, InspectSaysWhatBecomesOfNodes) {

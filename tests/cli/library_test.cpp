@@ -155,6 +155,13 @@ TEST_F(CheckAxioms, SaysWhatIsProvedForAllSizes) {
   EXPECT_GT(proved, 200);
 }
 
+TEST_F(CheckAxioms, SaysWhyItFails) {
+  const Outcome outcome = isomer({"library", "check-axioms", "--trials", "1"});
+  if (outcome.exit_code == 1) {
+    EXPECT_THAT(outcome.err, testing::StartsWith("isomer: check-axioms: "));
+  }
+}
+
 TEST_F(CheckAxioms, EndsWhenItIsAskedTo) {
   const Outcome outcome = run_program({"timeout", "--preserve-status", "--signal=TERM", "1",
                                        tool_path("isomer").string(), "library", "check-axioms", "--trials", "1000000"});
