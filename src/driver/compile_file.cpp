@@ -123,9 +123,7 @@ json tuning_json(const TunedTasks& tuned) {
 }  // namespace
 
 bool CompiledFile::is_interrupted() const {
-  const auto is_interrupted = [](const search::OptimizedModel& each) {
-    return each.found && each.found->stop == search::StopReason::kInterrupted;
-  };
+  const auto is_interrupted = [](const search::OptimizedModel& each) { return each.is_interrupted; };
   const auto is_left = [](const std::optional<search::ChosenTasks>& each) { return each && each->is_interrupted; };
   const auto is_cut_off = [](const std::optional<TunedTasks>& each) { return each && each->is_interrupted; };
   return std::ranges::any_of(made, is_interrupted) || std::ranges::any_of(chosen, is_left) ||

@@ -25,7 +25,7 @@ struct OptimizedFile {
   std::map<std::string, double> seconds;  ///< by phase
   std::string proof;                      ///< as its file has it
 
-  bool is_interrupted() const { return made.found && made.found->stop == search::StopReason::kInterrupted; }
+  bool is_interrupted() const { return made.is_interrupted; }
 };
 
 /// Of the file `model`, written to a folder, whose files are not to replace the model's own weights but with the model.

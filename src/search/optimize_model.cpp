@@ -92,10 +92,17 @@ class Optimizer {
   Result<OptimizedModel> run() {
     TRY(OptimizedModel made, optimized());
     if (options_.judge) {
-      TRY(made, judged(std::move(made)));
+      const std::vector<size_t> gains = gains_of_steps_;
+      auto better = judged(made);
+      const bool is_left = !better.ok() && is_first_stop(better.error());
+      if (!better.ok() && !is_left) return std::move(better).error();
+      if (is_left)
+        gains_of_steps_ = gains;
+      else
+        made = *std::move(better);
     }
     for (int count = 0; options_.check; ++count) {
-      TRY(const std::optional<std::string> difference, options_.check(made));
+      TRY(const std::optional<std::string> difference, finished([&] { return options_.check(made); }));
       if (!difference) break;
       tell("looking for the step that the check fails by");
       TRY(const std::optional<Blame> found, blame(model_, made.derivation, theory_, options_.differ));
@@ -112,6 +119,8 @@ class Optimizer {
     made.raced_in = backend_.name();
     made.left_out = std::move(left_out_);
     made.found = std::move(found_);
+    made.is_interrupted = is_interrupted_;
+    if (is_interrupted_ && made.found) made.found->stop = StopReason::kInterrupted;
     return made;
   }
 
@@ -258,11 +267,31 @@ class Optimizer {
     TRY(found_, search_program(base_of_steps_->program.program, *substitutions_, backend_, search));
     if (found_->stop != StopReason::kInterrupted) return {};
     if (found_->gains.empty()) return check_stop();
-    // What was found until then is not thrown away.
+    finish();
+    return {};
+  }
+
+  /// What was found until a stop is not thrown away.
+  void finish() {
+    is_interrupted_ = true;
     forget_stop();
     tell("finishing what was found (Ctrl-C again: nothing is written)");
     end_ = Clock::now();
-    return {};
+  }
+
+  /// One that ends in what was found, not in nothing.
+  bool is_first_stop(const Error& error) {
+    if (error.kind != ErrorKind::kStopped || is_interrupted_) return false;
+    finish();
+    return true;
+  }
+
+  /// Work behind the search: the first stop within it begins it anew, without time for more.
+  template <class Work>
+  auto finished(const Work& work) -> decltype(work()) {
+    auto done = work();
+    if (!done.ok() && is_first_stop(done.error())) return work();
+    return done;
   }
 
   /// The best of what was found, less what was left out; the passes alone where nothing is faster.
@@ -272,7 +301,7 @@ class Optimizer {
     for (const std::vector<size_t>& gains : choices()) {
       // All of them at once are raced, whatever that takes; fewer of them in what the check can spare.
       if (!std::exchange(is_first, false) && seconds_left() + spare_seconds_ < seconds_of_a_choice()) break;
-      auto tried = with_steps(gains);
+      auto tried = finished([&] { return with_steps(gains); });
       if (tried.ok() && *tried) return std::move(**tried);
       if (tried.ok()) continue;
       Error error = std::move(tried).error();
@@ -284,7 +313,7 @@ class Optimizer {
     }
     OptimizedModel made = plain_;
     if (found_) made.outcome = found_->gains.empty() ? SearchOutcome::kNothingFound : SearchOutcome::kRefused;
-    return no_slower(std::move(made));
+    return finished([&] { return no_slower(made); });
   }
 
   /// All gains that weights may grow for, then the larger half of them, and again, down to the largest: what pays alone
@@ -620,7 +649,8 @@ class Optimizer {
   std::vector<size_t> gains_taken_;     ///< of the model that won its races
   std::vector<size_t> gains_of_steps_;  ///< of the steps that were made last, those of Base::program aside
   std::set<size_t> gains_left_out_;
-  std::string lack_of_memory_;  ///< why nothing is searched, where that is it
+  bool is_interrupted_ = false;  ///< once: what was found is to be finished
+  std::string lack_of_memory_;   ///< why nothing is searched, where that is it
   std::vector<std::string> left_out_;
 };
 

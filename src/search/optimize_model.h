@@ -96,14 +96,16 @@ struct OptimizedModel {
   double run_microseconds = 0;        ///< of the model as it was given, in a run or as estimated
   std::vector<std::string> left_out;  ///< steps that were found but can't be taken, passes, the search; with a reason
   double seconds = 0;                 ///< that the whole command was given
+  bool is_interrupted = false;        ///< by a stop; it is the best of what was known then
 };
 
 /// Seconds that a command should take for a model that runs in so many microseconds: a second of waiting is worth it
 /// for a millisecond that runs a thousand times a day.
 double default_seconds(double run_microseconds);
 
-/// The derivation says what was bound, level and fp; below kSearchLevel only passes run. Steps are added. Rules must be
-/// of the theory. Errors, kMismatch: the check fails and no step of the optimization is to blame.
+/// The first stop while it searches and after that ends in the best of what is known; a second one in an error, as one
+/// before does. The derivation says what was bound, level and fp; below kSearchLevel only passes run. Steps are added.
+/// Rules must be of the theory. Errors, kMismatch: the check fails and no step of the optimization is to blame.
 Result<OptimizedModel> optimize_model(const Graph& model, substitutions::Derivation derivation,
                                       std::span<const substitutions::Rule> rules, substitutions::Theory& theory,
                                       Backend& backend, const SearchModelOptions& options);

@@ -680,6 +680,18 @@ TEST_F(Weights, OfTheModelAreNoOutput) {
   EXPECT_EQ(json::parse(isomer({"inspect", path("in.onnx"), "--json"}).out)["nodes"], 1);
 }
 
+TEST_F(Weights, BeyondALimitOfTheSizeOfFilesAreAnError) {
+  const Outcome outcome = isomer_to("optimize " + path("in.onnx") + " -o " + path("out.onnx") + " --level 1 -q");
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  fs::remove(path("out.onnx"));
+  const Outcome limited = run_program({"/bin/sh", "-c", "ulimit -f 1; \"$0\" optimize \"$1\" -o \"$2\" --level 1 -q",
+                                       tool_path("isomer").string(), path("in.onnx"), path("out.onnx")});
+  expect_error(limited, 3, "File too large");
+  EXPECT_FALSE(fs::exists(path("out.onnx")));
+  for (const auto& entry : fs::directory_iterator(folder_.path()))
+    EXPECT_FALSE(entry.path().filename().string().starts_with(".isomer-")) << entry.path();
+}
+
 TEST_F(CommandLine, WhatAnUnknownNodeReadsIsCheckedByTheNodesNameForIt) {
   const std::string file = model(R"(opset 17
 opset "com.example" 1

@@ -416,9 +416,48 @@ TEST_F(Optimizing, KeepsWhatItHadWhenItIsInterrupted) {
   };
   TableBackend backend = dear_products();
   const search::OptimizedModel made = optimized(model, backend);
+  EXPECT_TRUE(made.is_interrupted);
   EXPECT_EQ(made.found->stop, search::StopReason::kInterrupted);
   EXPECT_EQ(made.outcome, search::SearchOutcome::kFaster);
   EXPECT_TRUE(check_stop().ok()) << "the rest goes on";
+}
+
+/// Wherever behind the search: in a race, in a look at rounding, in the check.
+TEST_F(Optimizing, KeepsWhatItHadWhenItIsInterruptedLater) {
+  const Graph model = three_products(1);
+  for (const char* where : {"racing what was found", "looking at what rounding loses", "checking"}) {
+    SCOPED_TRACE(where);
+    bool is_asked = false;
+    options_.progress = [&](std::string_view what, std::optional<double>) {
+      if (is_asked || !what.starts_with(where)) return;
+      is_asked = true;
+      request_stop();
+    };
+    options_.differ = [](const Graph&, const Graph&) -> Result<bool> { return false; };
+    options_.check = [&](const search::OptimizedModel&) -> Result<std::optional<std::string>> {
+      options_.progress("checking", std::nullopt);
+      TRY_VOID(check_stop());
+      return std::optional<std::string>();
+    };
+    TableBackend backend = dear_products();
+    const search::OptimizedModel made = optimized(model, backend);
+    EXPECT_TRUE(is_asked);
+    EXPECT_TRUE(made.is_interrupted);
+    EXPECT_EQ(made.found->stop, search::StopReason::kInterrupted);
+    EXPECT_EQ(made.outcome, search::SearchOutcome::kFaster);
+    EXPECT_TRUE(check_stop().ok()) << "the rest goes on";
+  }
+}
+
+TEST_F(Optimizing, EndsWhereItIsInterruptedAgain) {
+  options_.progress = [&](std::string_view what, std::optional<double>) {
+    if (what.starts_with("racing what was found")) request_stop();
+  };
+  TableBackend backend = dear_products();
+  const auto made = optimize_model(three_products(1), searched(), rules_, theory_, backend, options_);
+  forget_stop();
+  ASSERT_FALSE(made.ok());
+  EXPECT_EQ(made.error().kind, ErrorKind::kStopped);
 }
 
 TEST_F(Optimizing, EndsWhereItIsInterruptedBeforeAnythingWasFound) {
