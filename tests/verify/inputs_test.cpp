@@ -31,6 +31,22 @@ void expect_runs(std::string_view text) {
   }
 }
 
+/// A branch reads what it captures.
+TEST(Inputs, IndicesStayWithinWhatBodiesIndex) {
+  expect_runs(R"(opset 17
+graph g(c: bool[], i: int64[40]) -> (y: float32[40,2]) {
+  table: float32[3,2] = {1, 2, 3, 4, 5, 6}
+  y = If(c) captures (table, i) {
+    then_branch = graph t() captures (a: float32[3,2], b: int64[40]) -> (r) { r = Gather(a, b) },
+    else_branch = graph e() captures (a: float32[3,2], b: int64[40]) -> (r) {
+      n = Gather(a, b)
+      r = Neg(n)
+    }
+  }
+}
+)");
+}
+
 TEST(Inputs, DivisorsAreNotZero) {
   for (const char* op : {"Div(x, z)", "Mod(x, z)", "Mod(x, z) {fmod = 1}"})
     expect_runs(fmt::format("opset 17\ngraph g(x: int64[40], z: int64[40]) -> (y) {{ y = {} }}", op));

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 
 #include "graph/bind.h"
 #include "graph/infer.h"
@@ -165,6 +166,8 @@ class DemandSearch {
     Demand demand;
     const Node& node = graph_.node(reader);
     if (node.is_opaque()) return demand;
+    for (const auto& [name, attribute] : node.attributes)
+      if (const auto* body = std::get_if<GraphPtr>(&attribute)) tighten(demand, within(**body, node, value, depth));
     const OpContext context = context_of(graph_, reader);
     for (int i = 0; i < context.input_count(); ++i)
       if (node.inputs[i] == value) tighten(demand, accepted(context, i));
@@ -185,6 +188,18 @@ class DemandSearch {
         if (!maps.carries(program->outputs[k], i)) further.below.reset();
         tighten(demand, further);
       }
+    }
+    return demand;
+  }
+
+  /// What is captured is asked of by the body's nodes.
+  Demand within(const Graph& body, const Node& node, ValueId value, int depth) {
+    Demand demand;
+    for (size_t k = 0; k < node.captures.size() && k < body.captures().size(); ++k) {
+      if (node.captures[k] != value) continue;
+      std::unique_ptr<DemandSearch>& search = bodies_[&body];
+      if (!search) search = std::make_unique<DemandSearch>(body);
+      tighten(demand, search->of(body.captures()[k], depth + 1));
     }
     return demand;
   }
@@ -211,6 +226,7 @@ class DemandSearch {
   const Graph& graph_;
   std::vector<std::vector<NodeId>> consumers_;
   std::map<ValueId, Demand> known_;
+  std::map<const Graph*, std::unique_ptr<DemandSearch>> bodies_;  ///< of nodes
 };
 
 /// Values that nodes compute and integers are divided by.

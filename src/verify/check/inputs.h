@@ -16,7 +16,7 @@ enum class Fill : uint8_t { kRandom, kZeros, kOnes, kArange };
 
 /// What the readers of an integer value ask of its elements, as their programs and types say: to index an axis of this
 /// size or to be an axis (nothing: no reader does), and not to be zero where integers are divided by them. Followed
-/// through what only moves or casts them.
+/// through what only moves or casts them, and into bodies that capture them.
 struct Demand {
   std::optional<int64_t> below;
   bool not_zero = false;
