@@ -14,8 +14,9 @@ namespace {
 
 /// A command, with those that it is under, as shells complete it.
 struct Completed {
-  std::string path;                ///< "", "optimize", "library show"
-  std::vector<std::string> words;  ///< what may follow: commands and flags
+  std::string path;                    ///< "", "optimize", "library show"
+  std::vector<std::string> words;      ///< that may follow: commands, and values that have no flag; else files do
+  std::vector<std::string> with_dash;  ///< the same: all that begins with one
   struct Flag {
     std::string long_name, short_name, what;
     std::vector<std::string> values;
@@ -43,18 +44,20 @@ std::vector<std::string> values_of(const CLI::Option& option) {
 }
 
 void collect(CLI::App& app, const std::string& path, std::vector<Completed>& all) {
-  Completed made{path, {}, {}, {}};
+  Completed made{path, {}, {}, {}, {}};
   for (const CLI::App* command : app.get_subcommands(nullptr)) {
     made.words.push_back(command->get_name());
     made.commands.push_back({command->get_name(), command->get_description()});
   }
   for (const CLI::Option* option : app.get_options()) {
     for (const std::string& name : option->get_lnames()) {
-      made.words.push_back("--" + name);
+      made.with_dash.push_back("--" + name);
       const std::string brief = option->get_snames().empty() ? "" : option->get_snames()[0];
       made.flags.push_back({name, brief, option->get_description(), values_of(*option)});
     }
-    for (const std::string& name : option->get_snames()) made.words.push_back("-" + name);
+    for (const std::string& name : option->get_snames()) made.with_dash.push_back("-" + name);
+    if (option->get_lnames().empty() && option->get_snames().empty())
+      for (std::string& value : values_of(*option)) made.words.push_back(std::move(value));
   }
   all.push_back(std::move(made));
   for (CLI::App* command : app.get_subcommands(nullptr))
@@ -79,6 +82,9 @@ std::string brief(const std::string& description) {
 std::string bash_script(const std::vector<Completed>& all) {
   std::string text =
       "_isomer() {\n  local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]} command= word\n"
+      // --fp=st is three words.
+      "  if [ \"$current\" = '=' ]; then current=\n"
+      "  elif [ \"$previous\" = '=' ]; then previous=${COMP_WORDS[COMP_CWORD-2]}; fi\n"
       "  for word in \"${COMP_WORDS[@]:1:COMP_CWORD-1}\"; do\n    case \"$command $word\" in\n";
   for (const Completed& each : all)
     if (!each.path.empty()) {
@@ -96,8 +102,10 @@ std::string bash_script(const std::vector<Completed>& all) {
                             shell_word(fmt::format("{}", fmt::join(flag.values, " "))));
   text += "  esac\n  case \"$command\" in\n";
   for (const Completed& each : all)
-    text += fmt::format("    {}) word={} ;;\n", shell_word(each.path),
-                        shell_word(fmt::format("{}", fmt::join(each.words, " "))));
+    text += fmt::format("    {}) word={}; case \"$current\" in -*) word={} ;; esac ;;\n", shell_word(each.path),
+                        shell_word(fmt::format("{}", fmt::join(each.words, " "))),
+                        shell_word(fmt::format("{}", fmt::join(each.with_dash, " "))));
+  // What has no words gets files, by default.
   return text +
          "  esac\n  COMPREPLY=($(compgen -W \"$word\" -- \"$current\"))\n}\ncomplete -o default -F _isomer isomer\n";
 }
@@ -110,6 +118,8 @@ std::string fish_script(const std::vector<Completed>& all) {
     if (const size_t space = each.path.find(' '); space != std::string::npos)
       where += "; and __fish_seen_subcommand_from " + each.path.substr(space + 1);
     const std::string line = fmt::format("complete -c isomer -n {}", shell_word(where));
+    if (each.commands.empty() && !each.words.empty())
+      text += fmt::format("{} -f -a {}\n", line, shell_word(fmt::format("{}", fmt::join(each.words, " "))));
     for (const Completed::Command& command : each.commands)
       text += fmt::format("{} -f -a {} -d {}\n", line, shell_word(command.name), shell_word(brief(command.what)));
     for (const Completed::Flag& flag : each.flags) {

@@ -39,6 +39,17 @@ TEST_F(Completion, OffersCommandsFlagsAndTheirValues) {
   EXPECT_THAT(offered("isomer library show --js"), testing::ElementsAre("--json"));
   EXPECT_THAT(offered("isomer optimize --strategy ''"), testing::UnorderedElementsAre("beam", "best-first", "e-graph"));
   EXPECT_THAT(offered("isomer run --"), Not(Contains("--proof")));
+  EXPECT_THAT(offered("isomer optimize --fp = st"), testing::ElementsAre("strict")) << "as bash cuts --fp=st";
+  EXPECT_THAT(offered("isomer completion ''"), testing::UnorderedElementsAre("bash", "zsh", "fish"));
+  EXPECT_THAT(offered("isomer library ''"), Contains("replay"));
+}
+
+/// bash offers them where nothing else is.
+TEST_F(Completion, LeavesRoomForFiles) {
+  EXPECT_THAT(offered("isomer run ''"), testing::IsEmpty());
+  EXPECT_THAT(offered("isomer run mod"), testing::IsEmpty());
+  EXPECT_THAT(offered("isomer optimize model.onnx -o ''"), testing::IsEmpty());
+  EXPECT_THAT(read_file(path("script")), HasSubstr("complete -o default "));
 }
 
 TEST_F(Completion, KnowsOtherShells) {
