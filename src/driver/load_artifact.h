@@ -30,8 +30,9 @@ Result<std::unique_ptr<runtime::Session>> open_session(runtime::Artifact artifac
 /// Binds dims of a graph's inputs to shapes of tensors that are there; an error where they don't fit.
 using BindShapes = std::function<Result<void>(Graph& graph)>;
 
-/// A session of the variant that the settings' dims name, or that takes their shapes and those of `bind`; a model is
-/// compiled in memory, as `choices` say, for these. `session`: what else is asked of it. Errors carry the file's name.
+/// A session of the variant that the settings' dims name, or that takes their shapes and those of `bind`; of several
+/// that do, the one whose other dims are 1, with a note. A model is compiled in memory, as `choices` say, for these.
+/// `session`: what else is asked of it. Errors carry the file's name.
 Result<LoadedArtifact> load_artifact(const std::string& file, const Settings& settings,
                                      runtime::SessionOptions session = {}, const CompileChoices& choices = {},
                                      const BindShapes& bind = nullptr);

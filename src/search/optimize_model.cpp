@@ -279,9 +279,9 @@ class Optimizer {
     end_ = Clock::now();
   }
 
-  /// One that ends in what was found, not in nothing.
+  /// One that ends in what was found, not in nothing. What is out of time of its own is none.
   bool is_first_stop(const Error& error) {
-    if (error.kind != ErrorKind::kStopped || is_interrupted_) return false;
+    if (error.kind != ErrorKind::kStopped || is_interrupted_ || check_stop().ok()) return false;
     finish();
     return true;
   }

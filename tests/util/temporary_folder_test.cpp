@@ -251,5 +251,48 @@ TEST_F(Temporary, WhereNoneCanBeMadeIsSaid) {
   }
 }
 
+TEST_F(Temporary, LinksAreFollowedToWhatIsThereOrIsNotYet) {
+  fs::create_directory(place() / "real");
+  fs::create_symlink("real/there", place() / "link");
+  fs::create_symlink("link", place() / "chain");
+  fs::create_symlink("loop", place() / "loop");
+  for (const char* content : {"first", "second"}) {
+    auto file = OutputFile::create(place() / "chain");
+    ASSERT_TRUE(file.ok()) << file.error().message();
+    ASSERT_TRUE(file->write(std::string_view(content)).ok());
+    ASSERT_TRUE(file->commit().ok());
+    EXPECT_TRUE(fs::is_symlink(place() / "chain") && fs::is_symlink(place() / "link"));
+    EXPECT_EQ(read_file(place() / "real/there"), content);
+  }
+  EXPECT_EQ(*output_place(place() / "chain"), place() / "real/there");
+  EXPECT_FALSE(output_place(place() / "loop").ok());
+  EXPECT_FALSE(output_place(place() / "real").ok());
+  EXPECT_FALSE(output_place("/dev/null").ok());
+}
+
+TEST_F(Temporary, OneFileHasSeveralNames) {
+  fs::create_symlink("file", place() / "link");
+  const fs::path file = place() / "file";
+  for (const bool is_there : {false, true}) {
+    if (is_there) write_file(file, "");
+    EXPECT_TRUE(is_same_file(file, place() / "link")) << is_there;
+    EXPECT_TRUE(is_same_file(file, place() / "./file")) << is_there;
+    EXPECT_FALSE(is_same_file(file, place() / "other")) << is_there;
+    EXPECT_FALSE(is_same_file(file, file / "below")) << is_there;
+  }
+  fs::create_hard_link(file, place() / "hard");
+  EXPECT_TRUE(is_same_file(file, place() / "hard"));
+}
+
+TEST_F(Temporary, WhatIsMovedGetsThePermissionsOfWhatItReplaces) {
+  write_file(place() / "old", "old");
+  write_file(place() / "new", "new");
+  fs::permissions(place() / "old", fs::perms::owner_read | fs::perms::owner_write);
+  ASSERT_TRUE(move_to(place() / "new", place() / "old").ok());
+  EXPECT_EQ(read_file(place() / "old"), "new");
+  EXPECT_EQ(fs::status(place() / "old").permissions(), fs::perms::owner_read | fs::perms::owner_write);
+  EXPECT_FALSE(move_to(place() / "none", place() / "old").ok());
+}
+
 }  // namespace
 }  // namespace isomer
