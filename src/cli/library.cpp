@@ -113,7 +113,7 @@ void add_library(CLI::App& app, int& exit) {
                               "Check the axioms that proofs stand on: both sides proved equal over the reals for all "
                               "sizes where that can be, for the ranks, ones and attributes that are drawn; "
                               "over exact numbers and in floating point at small sizes");
-  options->add_to(*axioms);
+  options->add_general_to(*axioms);
   axioms->add_option("--trials", options->trials, "Instances of each axiom")
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();

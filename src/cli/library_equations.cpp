@@ -119,7 +119,7 @@ void add_equation_commands(CLI::App& library, int& exit) {
   CLI::App* check = library.add_subcommand("check-equations",
                                            "Which rules equations follow from; else prove or refute them: a file of "
                                            "lines [LABEL |] TYPES | LEFT ; … = RIGHT ; …");
-  checked->add_to(*check);
+  checked->add_general_to(*check);
   check->add_option("file", checked->file, "Equations")->required();
   check->add_option("--rules", checked->standings.rules,
                     "Rules (STEM.rules, STEM.proofs); those that come with the program where none are given");
@@ -136,7 +136,7 @@ void add_equation_commands(CLI::App& library, int& exit) {
   auto added = std::make_shared<EquationOptions>();
   CLI::App* add = library.add_subcommand(
       "add", "Make rules of equations that can be proved: lines [NAME |] [TYPES |] LEFT ; … = RIGHT ; …");
-  added->add_to(*add);
+  added->add_general_to(*add);
   add->add_option("file", added->file, "Equations")->required();
   add->add_option("-o,--output", added->output, "Rules that they are added to (STEM.rules, STEM.proofs)")->required();
   add->callback([added, &exit] { exit = add_rules(*added); });

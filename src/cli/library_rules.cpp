@@ -383,7 +383,7 @@ int print_statistics(const FilesOptions& options) {
 }
 
 void add_files(CLI::App& command, FilesOptions& options) {
-  options.add_to(command);
+  options.add_general_to(command);
   command.add_option("rules", options.files,
                      "Rules, with their proofs beside them (STEM.rules, STEM.proofs); those that come with the program "
                      "where none are given");
@@ -396,7 +396,7 @@ void add_rule_commands(CLI::App& library, int& exit) {
   std::vector<std::string> sets = operator_set_names();
   sets.emplace_back(kMutants);
   CLI::App* command = library.add_subcommand("generate", "Enumerate terms, prove which are equal, write the rules");
-  generation->add_to(*command);
+  generation->add_general_to(*command);
   command->add_option("--ops", generation->set, "The set of operators")
       ->check(CLI::IsMember(sets))
       ->capture_default_str();

@@ -142,7 +142,7 @@ void add_records(CLI::App& app, int& exit) {
     auto options = std::make_shared<RecordsOptions>();
     CLI::App* command = group->add_subcommand(name, what);
     add_records_option(*command, options->records);
-    options->add_to(*command);
+    options->add_general_to(*command);
     command->callback([options, work, &exit] {
       const auto done = run(*options, work);
       exit = done.ok() ? kDone : report(done.error());

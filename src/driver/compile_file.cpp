@@ -37,6 +37,8 @@ class FileCompiler {
       for (const auto& dims : choices_.bindings) {
         CompileChoices choices = choices_.code;
         choices.target = target;
+        // Who has stopped one search waits for no other.
+        if (result_.is_interrupted()) choices.search.seconds = 0;
         Settings settings = settings_;
         settings.dims.insert(dims.begin(), dims.end());
         TRY(search::Compilation code, variant(choices, settings));

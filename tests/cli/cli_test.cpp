@@ -508,6 +508,8 @@ TEST_F(CommandLine, OptionsThatSayNothingAreRefused) {
       {"bench", file, "--serve", "--against", "onednn"},
       {"bench", file, "--model", file},
       {"tune", file, "--labels", "0.5"},
+      {"records", "list", "--dim", "batch=1"},
+      {"library", "stats", "--input-shapes", "2x3"},
       {"run", file, "--dim", "batch=2", "--dim", "batch=3"},
       {"run", file, "--input-shapes", "2x3", "--input-shapes", "3x3"}};
   for (const std::vector<std::string>& command : commands) {
