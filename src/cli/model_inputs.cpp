@@ -38,6 +38,8 @@ class Loaded {
     const auto was = is_other ? as_it_was(tensor, value.type.dtype) : std::nullopt;
     if (is_other && !was)
       return invalid(value.name, "{} expected, {} found", name(value.type.dtype), name(tensor.dtype()));
+    if (!is_computable(tensor.dtype()))
+      return unsupported(value.name, "an input of a number type expected, {} found", name(tensor.dtype()));
     tensors_[position] = was ? *was : std::move(tensor);
     return {};
   }

@@ -424,6 +424,10 @@ TEST_F(CommandLine, ErrorsAboutInputsNameTheFile) {
     for (const std::string& argument : {path(name), "i:" + path(name)})
       expect_error(isomer({"run", file, "-q", "--load-inputs", argument}), 3, "isomer: " + path(name) + ": ");
   expect_error(isomer({"run", file, "-q", "--val-range", "j:[0,1]"}), 2, "--val-range: the name of an input expected");
+  const std::string words = model("graph (s: string[1]) -> (y) {\n  y = Identity(s)\n}\n", "words.onnx");
+  write_file(path("word.pb"), std::string("\x08\x01\x10\x08\x32\x01x", 7));
+  expect_error(isomer({"run", words, "-q", "--load-inputs", "s:" + path("word.pb")}), 3,
+               "s: an input of a number type expected, string found");
 }
 
 TEST_F(CommandLine, OptimizeWritesAModelAReportAndATable) {
