@@ -8,6 +8,7 @@
 #include "graph/op_def.h"
 #include "graph/passes/specialize_bodies.h"
 #include "kernel/space/gpu_modules.h"
+#include "kernel/space/open_loops.h"
 #include "kernel/tree.h"
 #include "runtime/call.h"
 #include "runtime/math_table.h"
@@ -156,7 +157,8 @@ class Compiler {
       ++result_.tuned;
       return *std::move(tuned);
     }
-    if (task.is_open) return {task.start, {}};
+    const bool is_for_cpu = std::holds_alternative<kernel::CpuTarget>(options_.target);
+    if (task.is_open) return {is_for_cpu ? kernel::with_lanes(task.start, machine_of(options_)) : task.start, {}};
     kernel::Preferring preferring;
     return kernel::scheduled(task.start, options_.space, machine_of(options_), preferring);
   }
