@@ -87,6 +87,7 @@ Result<Equivalence> on_inputs(Graph& graph, const std::string& file, const Compa
 Result<Equivalence> compare_with_artifact(const std::string& model_file, const std::string& artifact_file,
                                           const CompareOptions& options) {
   TRY(LoadedModel model, load_model(model_file, options));
+  TRY_VOID(keep_defaults(model.graph, model_file, options));
   TRY(const LoadedArtifact artifact, load_artifact(artifact_file, options, {}, {}, options.inputs));
   TRY_VOID(bind_like(model.graph, model_file, artifact.interface));
   const auto run = [&](std::span<const te::Array> inputs) {

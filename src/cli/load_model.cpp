@@ -15,4 +15,9 @@ Result<std::map<std::string, int64_t>> bind_free_dims(Graph& graph, const std::s
   return isomer::bind_free_dims(graph, file, settings);
 }
 
+Result<void> keep_defaults(Graph& graph, const std::string& file, const CommonOptions& options) {
+  TRY(const Settings settings, settings_of(options));
+  return isomer::keep_defaults(graph, file, settings);
+}
+
 }  // namespace isomer::cli

@@ -13,4 +13,7 @@ Result<LoadedModel> load_model(const std::string& file, const CommonOptions& opt
 Result<std::map<std::string, int64_t>> bind_free_dims(Graph& graph, const std::string& file,
                                                       const CommonOptions& options);
 
+/// isomer::keep_defaults, with its note.
+Result<void> keep_defaults(Graph& graph, const std::string& file, const CommonOptions& options);
+
 }  // namespace isomer::cli

@@ -4,6 +4,7 @@
 
 #include <array>
 
+#include "search/expect_same.h"
 #include "search/through_a_file.h"
 
 namespace isomer::test {
@@ -75,6 +76,18 @@ TEST(Windows, OfConvolutionsRunAsTheConvolution) {
                              turn, c.batch, c.channels, c.size, c.filters, c.taps, c.stride, c.dilation, c.front,
                              c.behind, counts));
     expect_same_function(directly(c), through_a_file(turn % 2 == 0 ? by_tiles(c, counts) : by_taps(c)), values, 1);
+  }
+}
+
+TEST(Windows, OfPoolsThatRoundUpMayReachBeyondTheEnd) {
+  for (const std::string_view pool : {"MaxPool", "AveragePool"}) {
+    const std::string text = fmt::format(
+        "opset 20\ngraph g(x: float32[1,2,2]) -> (y) {{\n  y = {}(x) {{kernel_shape = [3], strides = [2], ceil_mode = "
+        "1}}\n}}\n",
+        pool);
+    const Graph graph = parsed(text);
+    EXPECT_EQ(graph.value(graph.outputs()[0]).type.text(), "float32[1,2,1]");
+    isomer::test::expect_same(text, {{floats({1, 2, 2}, 1)}});
   }
 }
 

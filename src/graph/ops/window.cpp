@@ -120,11 +120,13 @@ Result<Window> window_of(const OpContext& context, const Shape& in, const Shape&
     if (attributes.is_same()) {
       pad_to_same(axis, attributes.extra_at_begin());
     } else {
+      const Rounding rounds = attributes.auto_pad == "VALID" ? Rounding::kFloor : rounding;
       const Dim free = axis.padded() - axis.extent();
-      if (free.is_constant() && free.value() < 0)
+      // Rounded up, the only window may reach beyond the end.
+      if (free.is_constant() && free.value() < (rounds == Rounding::kCeil ? 1 - axis.stride : 0))
         return context.invalid("padded input of at least {} along spatial axis {} expected, {} found",
                                axis.extent().text(), k, axis.padded().text());
-      count_windows(axis, attributes.auto_pad == "VALID" ? Rounding::kFloor : rounding);
+      count_windows(axis, rounds);
     }
     window.push_back(std::move(axis));
   }
