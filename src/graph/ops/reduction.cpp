@@ -99,8 +99,8 @@ Compute combine_by(std::function<te::Monoid(DataType)> monoid) {
   return reduce_by([monoid = std::move(monoid)](Reduction& r) { return r.combine(monoid(r.dtype), r.element); });
 }
 
-/// Sums of halves are wider than these, as a mean of numbers that they hold is one. Integer means truncate; an empty one
-/// is 0.
+/// Sums of halves are wider than these, as a mean of numbers that they hold is one. Integer means truncate; an empty
+/// one is 0.
 te::StageValue mean(Reduction& r) {
   const Dim count = element_count(r.over);
   const DataType wide = accumulator(r.dtype);

@@ -36,8 +36,7 @@ bool lay_out(Schedule& schedule, const View& view, const std::string& name) {
   const auto parts = schedule.split(*along, Integers{-1, lanes});
   if (!parts.ok()) return false;
   // The last vector's lanes beyond the end are left out.
-  if (extent % lanes == 0 || schedule.peel((*parts)[0], "last").ok())
-    return schedule.vectorize((*parts)[1]).ok();
+  if (extent % lanes == 0 || schedule.peel((*parts)[0], "last").ok()) return schedule.vectorize((*parts)[1]).ok();
   return false;
 }
 
