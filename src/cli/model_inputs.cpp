@@ -40,7 +40,8 @@ class Loaded {
       return invalid(value.name, "{} expected, {} found", name(value.type.dtype), name(tensor.dtype()));
     if (!is_computable(tensor.dtype()))
       return unsupported(value.name, "an input of a number type expected, {} found", name(tensor.dtype()));
-    tensors_[position] = was ? *was : std::move(tensor);
+    if (was) tensor = *was;
+    tensors_[position] = std::move(tensor);
     return {};
   }
 
