@@ -152,9 +152,7 @@ Range Simplifier::range_by_cases(const Polynomial& polynomial) {
 }
 
 /// Of a result: it may have wrapped where it is one of data beyond saturation.
-Range Simplifier::known(const Range& range) const {
-  return of_ == Of::kPlaces || range.is_finite() ? range : Range();
-}
+Range Simplifier::known(const Range& range) const { return of_ == Of::kPlaces || range.is_finite() ? range : Range(); }
 
 Range Simplifier::range(const Expr& expr) {
   auto& remembered = ranges_of_atoms_[case_depth_];
