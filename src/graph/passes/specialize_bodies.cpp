@@ -5,6 +5,7 @@
 #include "graph/edit.h"
 #include "graph/infer.h"
 #include "graph/node_form.h"
+#include "graph/passes/take_branches.h"
 
 namespace isomer {
 namespace {
@@ -92,7 +93,8 @@ Result<int> write_out(Graph& graph) {
   int changes = 0;
   for (const NodeId id : graph.nodes()) {
     const OpDef* op = graph.node(id).op;
-    if (!op || !op->control || !op->expand) continue;
+    const bool is_branch = op && std::holds_alternative<BranchForm>(op->form);
+    if (!op || !op->control || !op->expand || (is_branch && !is_decided_branch(graph, graph.node(id)))) continue;
     Graph changed = graph;
     const auto placed = reform_node(changed, id, op->expand);
     if (!placed.ok() && placed.error().kind != ErrorKind::kUnsupported) return placed.error();

@@ -5,6 +5,9 @@
 
 namespace isomer {
 
+/// Whether the node does, and its condition is known.
+bool is_decided_branch(const Graph& graph, const Node& node);
+
 Result<int> take_branches(Graph& graph, PassContext& context);
 
 }  // namespace isomer

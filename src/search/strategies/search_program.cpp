@@ -159,8 +159,7 @@ class Improver {
   }
 
   /// Nodes that runtimes know as one by what they look like, as Gelu before opset 20.
-  static size_t known_together(const Program& program) {
-    const auto graph = graph_of(program);
+  static size_t known_together(const Result<Graph>& graph) {
     if (!graph.ok()) return 0;
     PassOptions options;
     options.keep_composites = true;
@@ -172,12 +171,9 @@ class Improver {
   /// Whether a runtime that we know nothing of has no more to do for the second program.
   bool is_welcome(const Program& before, const Program& after) const {
     if (!options_.least_work) return true;
-    if (known_together(after) < known_together(before)) return false;
-    const auto work = [](const Program& program) -> Result<Work> {
-      TRY(const Graph graph, graph_of(program));
-      return work_of(graph);
-    };
-    const auto old_work = work(before), new_work = work(after);
+    const Result<Graph> old_graph = graph_of(before), new_graph = graph_of(after);
+    if (!old_graph.ok() || !new_graph.ok() || known_together(new_graph) < known_together(old_graph)) return false;
+    const auto old_work = work_of(*old_graph), new_work = work_of(*new_graph);
     return old_work.ok() && new_work.ok() && is_no_more(*new_work, *old_work);
   }
 
@@ -383,7 +379,7 @@ class Improver {
   void take_everywhere(const Kind& kind, const std::vector<Match>& steps, double saved) {
     Everywhere made = everywhere(kind, result_.program, steps, result_.steps.size());
     if (made.matches.empty()) return refuse("the whole takes it nowhere");
-    if (options_.least_work && known_together(made.program) < known_together(result_.program))
+    if (options_.least_work && known_together(graph_of(made.program)) < known_together(graph_of(result_.program)))
       return refuse("nodes that runtimes know as one would be taken apart");
     const int64_t bytes = weight_bytes(made.program);
     if (bytes > most_weight_bytes_) return refuse("weights would grow too much");
