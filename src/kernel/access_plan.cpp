@@ -96,9 +96,13 @@ bool AccessPlans::may_fault(const Expr& expr) {
   return result;
 }
 
-/// What loads take part in is left as it is: data wrap around where indices do not.
+/// Choices, and integers computed from loops alone: how many elements a window has in all but the border's iterations
+/// is then a number. What loads take part in is left as it is.
 Expr AccessPlans::simplified(const Expr& expr) const {
   return te::transform(expr, [&](const Expr& e) -> Expr {
+    if (const auto* cast = te::as<te::Cast>(e);
+        cast && cast->operand.dtype() == DataType::kInt64 && !te::has_load(cast->operand))
+      return te::cast(e.dtype(), te::simplify_data(cast->operand, ranges_));
     const auto* choice = te::as<te::Select>(e);
     if (!choice || te::has_load(choice->condition)) return {};
     return te::select(te::simplify_index(choice->condition, ranges_), choice->then, choice->otherwise);

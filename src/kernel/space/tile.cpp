@@ -17,12 +17,12 @@ namespace {
 /// half of six to eight. Of those that count, a step has half of one, as several are written out.
 constexpr double kIssued = 3.5, kCounting = 0.5;
 
-/// A step of the reduction in a tile: two multiply-adds and two loads a cycle (a vector for each column, an element for
-/// each row), a latency of four, columns that come from the second level of cache.
-double cycles_of_step(int64_t rows, int64_t vectors, const Machine& machine) {
+/// A step of the reduction in a tile: two multiply-adds and two loads a cycle, a latency of four, columns that come
+/// from the second level of cache.
+double cycles_of_step(int64_t rows, int64_t vectors, double loads, const Machine& machine) {
   const auto r = static_cast<double>(rows), v = static_cast<double>(vectors);
   return std::max(
-      {r * v / 2, (r + v) / 2, 4.0, machine.caches.cycles_of_vector * v, (r * v + r + v + kCounting) / kIssued});
+      {r * v / 2, loads / 2, 4.0, machine.caches.cycles_of_vector * v, (r * v + loads + kCounting) / kIssued});
 }
 
 /// The last tile of rows is code of its own where it has fewer, and what comes next does not come ahead then.
@@ -119,6 +119,18 @@ class Tiler {
   bool can_shuffle(const LoadAccess& access, const Tile& tile) const;
   /// From one row to the next along the axis; nothing where operands move irregularly, or none of them is shared.
   std::optional<int64_t> row_period(const Tile& tile, int axis) const;
+  /// Whether the reduction is small enough to be written out inside of rows.
+  bool has_small_window() const;
+  /// A small window that slides along rows (pools, filters of single channels): a row reads the vectors that the next
+  /// one reads `ahead` steps of an iterator earlier.
+  struct Slide {
+    int reduce = 0;
+    int64_t ahead = 1, steps = 1;
+  };
+  std::optional<Slide> slide(const LoadAccess& access, const Tile& tile, int axis) const;
+  std::optional<Slide> slide(const Tile& tile, int axis) const;
+  /// Of vectors and single elements, that a step of the reduction takes in a tile of so many rows, on average.
+  double loads(const Tile& tile, int64_t rows) const;
   const std::optional<PaddedCopy>& padded(int buffer) const;
 
   const View& view_;
@@ -190,7 +202,46 @@ std::optional<int64_t> Tiler::row_period(const Tile& tile, int axis) const {
     reuses |= stride == 0 && access.axes[tile.vector_axis] != 0;
     regular &= stride.has_value();
   }
-  return reuses && regular ? std::optional(period) : std::nullopt;
+  return regular && (reuses || (period == 1 && slide(tile, axis))) ? std::optional(period) : std::nullopt;
+}
+
+bool Tiler::has_small_window() const {
+  int64_t window = 1;
+  for (const Iterator& r : block_.reduce) window *= te::as_constant(r.extent).value_or(kSmallWindow + 1);
+  return window <= kSmallWindow && block_.reduce.size() > 1;
+}
+
+std::optional<Tiler::Slide> Tiler::slide(const LoadAccess& access, const Tile& tile, int axis) const {
+  if (axis < 0 || !has_small_window()) return std::nullopt;
+  const int64_t row = access.axes[axis].value_or(0);
+  if (row == 0 || access.axes[tile.vector_axis] == 0) return std::nullopt;
+  for (size_t k = 0; k < access.reduce.size(); ++k) {
+    const int64_t step = access.reduce[k].value_or(0), steps = *te::as_constant(block_.reduce[k].extent);
+    if (step != 0 && row % step == 0 && row / step > 0 && row / step < steps)
+      return Slide{static_cast<int>(k), row / step, steps};
+  }
+  return std::nullopt;
+}
+
+std::optional<Tiler::Slide> Tiler::slide(const Tile& tile, int axis) const {
+  for (const LoadAccess& access : tile.accesses)
+    if (const auto result = slide(access, tile, axis)) return result;
+  return std::nullopt;
+}
+
+double Tiler::loads(const Tile& tile, int64_t rows) const {
+  double result = 0;
+  for (const LoadAccess& access : tile.accesses) {
+    if (std::ranges::all_of(access.reduce, [](const auto& stride) { return stride == 0; })) continue;
+    const double vectors = access.axes[tile.vector_axis] == 0 ? 1 : static_cast<double>(tile.vectors);
+    double lines = static_cast<double>(rows);
+    if (tile.row_axis < 0 || access.axes[tile.row_axis] == 0)
+      lines = 1;
+    else if (const auto sliding = slide(access, tile, tile.row_axis))
+      lines = static_cast<double>((rows - 1) * sliding->ahead + sliding->steps) / static_cast<double>(sliding->steps);
+    result += vectors * lines;
+  }
+  return result;
 }
 
 std::vector<int> Tiler::row_axes(const Tile& tile) const {
@@ -250,12 +301,12 @@ std::vector<std::pair<int64_t, double>> Tiler::rows(const Tile& tile) const {
   const int64_t rows_there =
       tile.row_axis < 0 ? 1 : (reduction_.extents[tile.row_axis] + tile.row_period - 1) / tile.row_period;
   // A small window's innermost loop is written out inside of the rows: its vectors of operands are held, or read again.
-  int64_t window = 1;
-  for (const Iterator& r : block_.reduce) window *= te::as_constant(r.extent).value_or(kSmallWindow + 1);
-  const bool is_small = window <= kSmallWindow && block_.reduce.size() > 1;
+  const bool is_small = has_small_window();
   // Tiles of a padded copy that lie in the padding are skipped.
   const auto inside = is_small ? std::vector<std::pair<int64_t, int64_t>>() : rows_inside(tile);
-  const int64_t held = is_small ? std::min<int64_t>(te::as_constant(block_.reduce.back().extent).value_or(1), 3) : 1;
+  const auto sliding = slide(tile, tile.row_axis);
+  const Iterator& last = sliding ? block_.reduce[sliding->reduce] : block_.reduce.back();
+  const int64_t held = is_small ? std::min<int64_t>(te::as_constant(last.extent).value_or(1), 3) : 1;
   std::vector<std::pair<int64_t, double>> result;
   for (int64_t rows = 1; rows <= std::min<int64_t>(kMostRows, rows_there); ++rows) {
     // Vectors that one row alone uses come from memory.
@@ -265,8 +316,10 @@ std::vector<std::pair<int64_t, double>> Tiler::rows(const Tile& tile) const {
     const int64_t tiles = (rows_there + rows - 1) / rows;
     const double in_blocks = tiles > kMostTiles && pieces_of_at_most(tiles, kMostTiles) == 1 ? 0.9 : 1;
     const int64_t left = rows_there % rows;
-    const double cycles = static_cast<double>(rows_there / rows) * cycles_of_step(rows, tile.vectors, view_.machine()) +
-                          (left > 0 ? cycles_of_step(left, tile.vectors, view_.machine()) : 0);
+    const auto cycles_of = [&](int64_t count) {
+      return cycles_of_step(count, tile.vectors, loads(tile, count), view_.machine());
+    };
+    const double cycles = static_cast<double>(rows_there / rows) * cycles_of(rows) + (left > 0 ? cycles_of(left) : 0);
     const double skipping = 1 / share_inside(inside, rows, tiles);
     result.emplace_back(rows, static_cast<double>(rows_there * tile.vectors) / 2 / cycles * (1 + 0.01 * reuse) *
                                   in_blocks * (left > 0 ? kPeeled : 1) * skipping);
@@ -326,6 +379,10 @@ std::vector<int> Tiler::window(const Tile& tile) const {
   std::iota(order.begin(), order.end(), 0);
   std::sort(order.begin(), order.end(),
             [&](int a, int b) { return std::pair(-farthest[a], a) < std::pair(-farthest[b], b); });
+  if (const auto sliding = slide(tile, tile.row_axis)) {
+    std::erase(order, sliding->reduce);
+    order.push_back(sliding->reduce);
+  }
   return order;
 }
 
