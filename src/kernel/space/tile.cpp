@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <map>
 #include <numeric>
 #include <set>
@@ -30,6 +31,8 @@ constexpr double kPeeled = 0.99;
 
 /// So much better must a tile of narrower vectors be by its score.
 constexpr double kWorthNarrower = 1.2;
+
+constexpr int64_t kLineBytes = 64;
 
 /// Cycles that it takes to pack an element of an operand that is no constant.
 constexpr double kCyclesOfPacking = 0.6;
@@ -102,6 +105,8 @@ class Tiler {
   /// The numbers of rows whose vectors registers hold, at least one vector and one scalar beside the accumulators; with
   /// the share of the peak that the tile may reach.
   std::vector<std::pair<int64_t, double>> rows(const Tile& tile) const;
+  /// Whether the reduction is small enough to be written out inside of the tile's rows.
+  bool has_small_window(const Tile& tile) const;
   /// Of the tile with the best rows, in results a cycle.
   double score(Tile tile) const;
   /// Reduction loops, outermost first: those that move an operand farthest.
@@ -119,8 +124,6 @@ class Tiler {
   bool can_shuffle(const LoadAccess& access, const Tile& tile) const;
   /// From one row to the next along the axis; nothing where operands move irregularly, or none of them is shared.
   std::optional<int64_t> row_period(const Tile& tile, int axis) const;
-  /// Whether the reduction is small enough to be written out inside of rows.
-  bool has_small_window() const;
   /// A small window that slides along rows (pools, filters of single channels): a row reads the vectors that the next
   /// one reads `ahead` steps of an iterator earlier.
   struct Slide {
@@ -205,14 +208,16 @@ std::optional<int64_t> Tiler::row_period(const Tile& tile, int axis) const {
   return regular && (reuses || (period == 1 && slide(tile, axis))) ? std::optional(period) : std::nullopt;
 }
 
-bool Tiler::has_small_window() const {
+bool Tiler::has_small_window(const Tile& tile) const {
   int64_t window = 1;
-  for (const Iterator& r : block_.reduce) window *= te::as_constant(r.extent).value_or(kSmallWindow + 1);
-  return window <= kSmallWindow && block_.reduce.size() > 1;
+  for (const Iterator& r : block_.reduce) window *= te::as_constant(r.extent).value_or(kSmallWindowOfOne + 1);
+  const auto moving = std::ranges::count_if(
+      tile.accesses, [&](const LoadAccess& access) { return access.axes[tile.vector_axis] != 0; });
+  return window <= (moving == 1 ? kSmallWindowOfOne : kSmallWindow);
 }
 
 std::optional<Tiler::Slide> Tiler::slide(const LoadAccess& access, const Tile& tile, int axis) const {
-  if (axis < 0 || !has_small_window()) return std::nullopt;
+  if (axis < 0 || block_.reduce.size() < 2 || !has_small_window(tile)) return std::nullopt;
   const int64_t row = access.axes[axis].value_or(0);
   if (row == 0 || access.axes[tile.vector_axis] == 0) return std::nullopt;
   for (size_t k = 0; k < access.reduce.size(); ++k) {
@@ -230,18 +235,19 @@ std::optional<Tiler::Slide> Tiler::slide(const Tile& tile, int axis) const {
 }
 
 double Tiler::loads(const Tile& tile, int64_t rows) const {
-  double result = 0;
-  for (const LoadAccess& access : tile.accesses) {
-    if (std::ranges::all_of(access.reduce, [](const auto& stride) { return stride == 0; })) continue;
-    const double vectors = access.axes[tile.vector_axis] == 0 ? 1 : static_cast<double>(tile.vectors);
-    double lines = static_cast<double>(rows);
-    if (tile.row_axis < 0 || access.axes[tile.row_axis] == 0)
-      lines = 1;
-    else if (const auto sliding = slide(access, tile, tile.row_axis))
-      lines = static_cast<double>((rows - 1) * sliding->ahead + sliding->steps) / static_cast<double>(sliding->steps);
-    result += vectors * lines;
-  }
-  return result;
+  const auto r = static_cast<double>(rows), v = static_cast<double>(tile.vectors);
+  const bool shares = std::ranges::any_of(tile.accesses, [&](const LoadAccess& access) {
+    return access.axes[tile.vector_axis] != 0 && (tile.row_axis < 0 || access.axes[tile.row_axis] == 0);
+  });
+  const auto sliding = slide(tile, tile.row_axis);
+  if (shares || !sliding) return r + v;
+  const auto ahead = static_cast<double>(sliding->ahead), steps = static_cast<double>(sliding->steps);
+  // Lines of the cache of which a tile reads a part are read for its neighbour, too.
+  const auto in_line = static_cast<double>(kLineBytes / view_.lane_bytes(block_)),
+             width = static_cast<double>(tile.width());
+  const double lines =
+      reduction_.extents[tile.vector_axis] > tile.width() ? std::ceil(width / in_line) * in_line / width : 1;
+  return 1 + v * lines * ((r - 1) * ahead + steps) / steps;
 }
 
 std::vector<int> Tiler::row_axes(const Tile& tile) const {
@@ -301,7 +307,7 @@ std::vector<std::pair<int64_t, double>> Tiler::rows(const Tile& tile) const {
   const int64_t rows_there =
       tile.row_axis < 0 ? 1 : (reduction_.extents[tile.row_axis] + tile.row_period - 1) / tile.row_period;
   // A small window's innermost loop is written out inside of the rows: its vectors of operands are held, or read again.
-  const bool is_small = has_small_window();
+  const bool is_small = has_small_window(tile) && block_.reduce.size() > 1;
   // Tiles of a padded copy that lie in the padding are skipped.
   const auto inside = is_small ? std::vector<std::pair<int64_t, int64_t>>() : rows_inside(tile);
   const auto sliding = slide(tile, tile.row_axis);
@@ -459,6 +465,7 @@ Tile choose_tile(Builder& builder, const Tiled& reduction) {
   if (!best_of(rows)) return {};
   tile.rows = builder.decide(name, "rows", firsts(rows), best_of(rows)->first);
   tile.window = tiler.window(tile);
+  tile.is_small = tiler.has_small_window(tile);
   return tile;
 }
 

@@ -20,8 +20,8 @@ inline constexpr int64_t kWorthCopy = 16;
 /// Those for the sake of bounds alone (padding, vectors that are not full) pay where it takes part in more than
 /// depthwise windows of 5x5 have steps.
 inline constexpr int64_t kWorthPadding = 32;
-/// Reductions unrolled inside a tile: windows of pooling and depthwise filters.
-inline constexpr int64_t kSmallWindow = 25;
+/// Reductions unrolled inside a tile: windows of pooling and depthwise filters, larger ones where lanes share weights.
+inline constexpr int64_t kSmallWindow = 25, kSmallWindowOfOne = 49;
 
 struct Tile {
   int vector_axis = -1;  ///< lanes run along it; -1: there is no tile
@@ -32,6 +32,7 @@ struct Tile {
   int64_t row_period = 1;            ///< from one row to the next
   std::vector<LoadAccess> accesses;  ///< strides along vector_axis are those within a tile
   std::vector<int> window;           ///< reduce iterators in the order of their loops
+  bool is_small = false;             ///< the window is written out inside of the rows
   bool pads = false;                 ///< operands have elements for the lanes beyond the axis
 
   int64_t width() const { return lanes * vectors; }

@@ -110,8 +110,7 @@ class TileLayout {
       window_.push_back(loops_[rank + static_cast<size_t>(k)]);
       window_size_ *= view_.extent(window_.back());
     }
-    is_small_ = window_size_ <= kSmallWindow;
-    if (!is_small_) join_steps();
+    if (!tile_.is_small) join_steps();
     outer_.push_back(across_[0]);
   }
 
@@ -269,11 +268,11 @@ class TileLayout {
     if (blocks_.empty()) outer_.insert(outer_.end(), held_.begin(), held_.end());
     // Small windows: neighbours in a row share what the innermost loop reads.
     LoopIds last;
-    if (is_small_ && window_.size() > 1) {
+    if (tile_.is_small && window_.size() > 1) {
       last = {window_.back()};
       window_.pop_back();
     }
-    if (!is_small_ && !window_.empty()) {
+    if (!tile_.is_small && !window_.empty()) {
       if (const LoopIds steps = split_steps(builder_, name_, tile_, window_.back()); !steps.empty()) {
         window_.back() = steps[0];
         steps_ = {steps[1]};
@@ -332,10 +331,10 @@ class TileLayout {
   void skip_and_unroll() {
     for (const LoopId loop : steps_) (void)tried(schedule_.unroll(loop));
     skips_ = tried(schedule_.skip_padding(computing_));
-    if (window_size_ > kSmallWindow)
+    if (!tile_.is_small)
       for (const int source : loads(view_.block(computing_)))
         (void)tried(schedule_.skip_border(computing_, view_.buffer(source).name));
-    if (!is_small_ || !builder_.decide(name_, "unroll_window", true)) return;
+    if (!tile_.is_small || !builder_.decide(name_, "unroll_window", true)) return;
     // Where it stands in the code several times, its rows are taken one by one.
     const bool is_short = tile_.rows * tile_.vectors * window_size_ * pieces_apart() <= kMostWrittenOut;
     for (size_t k = is_short ? 0 : 1; k < window_.size(); ++k) (void)tried(schedule_.unroll(window_[k]));
@@ -435,7 +434,7 @@ class TileLayout {
   LoopIds phases_;  ///< of rows that lie a period apart: between them, and stored with them
   int64_t window_size_ = 1;
   bool peels_part_ = false;  ///< columns that are left stand apart
-  bool is_small_ = false, peels_ = false, stays_ = false, skips_ = false, is_long_ = false;
+  bool peels_ = false, stays_ = false, skips_ = false, is_long_ = false;
   std::string computing_, store_, registers_;
 };
 
