@@ -29,6 +29,8 @@ constexpr int64_t kScatteringCost = 2;
 constexpr int64_t kProductsOfByte = 25;
 /// Of windows that slide by elements: passes over the result for so many taps; by more: half passes for a tap.
 constexpr int64_t kTapsOfPass = 6, kHalfPassesOfTap = 5;
+/// Large ones (7x7) run row-major nearly as fast, where a row fills more than half of a vector: a pass in all.
+constexpr int64_t kFewTaps = 25, kManyTaps = 49, kShortRow = 8;
 /// Beyond that a relayout takes so many half passes.
 constexpr int64_t kOwnCache = 1 << 20, kHalfPassesBeyond = 5;
 /// Fewer channels leave lanes idle; of so few of a dense window, or of a group, row-major rows are as good, or better.
@@ -68,6 +70,7 @@ struct Sliding {
   int64_t group = 0;            ///< neighbouring results of channels that read the same channels; 0: all do
   bool is_apart = false;        ///< from one channel to another farther on than vectors reach
   int64_t taps = 1, steps = 1;  ///< of the reduction for a result, and in all
+  int64_t row = 0;              ///< results along the last axis
 };
 
 /// Of channels of results that read the same: the divisor of axis 1 in an index; 1 where there is none.
@@ -87,6 +90,7 @@ std::optional<Sliding> sliding(const Kernel& kernel, const kernel::Block& block,
   Sliding result;
   for (const kernel::Iterator& r : block.reduce) result.taps *= te::as_constant(r.extent).value_or(1);
   result.steps = kernel::points(block).value_or(0);
+  result.row = te::as_constant(block.axes.back().extent).value_or(0);
   for (const kernel::LoadAccess& access : load_accesses(kernel, block)) {
     bool along_image = false;
     for (int axis = 2; axis < static_cast<int>(access.axes.size()); ++axis)
@@ -120,6 +124,8 @@ std::optional<Sliding> sliding(const Kernel& kernel, const kernel::Block& block,
 /// What windows that slide over so many bytes of results lose row-major; below 0: what they lose channels last.
 int64_t loss_of_windows(const Sliding& window, int64_t bytes, int64_t channels) {
   const bool has_few_channels = channels < kFewChannels;
+  const bool is_large = window.taps > kFewTaps && window.taps <= kManyTaps && window.row > kShortRow;
+  if (window.is_contiguous && is_large && !has_few_channels) return bytes;
   if (window.is_contiguous) return (has_few_channels ? -1 : 1) * window.taps * bytes / kTapsOfPass;
   return has_few_channels ? 0 : window.taps * bytes * kHalfPassesOfTap / 2;
 }
