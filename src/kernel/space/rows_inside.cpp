@@ -9,14 +9,30 @@
 namespace isomer::kernel {
 namespace {
 
+bool reduces(const Expr& e) { return te::as<te::Var>(e) && te::as<te::Var>(e)->kind == te::VarKind::kReduce; }
+
+/// Whether from step to step other data say what is read: samples of an image are no rows that pass by.
+bool samples(const Block& reduction) {
+  return std::ranges::any_of(reduction.bodies, [](const Expr& body) {
+    return te::any_node(body, [](const Expr& e) {
+      const auto* load = te::as<te::Load>(e);
+      return load && std::ranges::any_of(load->index, [](const Expr& index) {
+               return te::any_node(index, [](const Expr& part) {
+                 const auto* place = te::as<te::Load>(part);
+                 return place &&
+                        std::ranges::any_of(place->index, [](const Expr& i) { return te::any_node(i, reduces); });
+               });
+             });
+    });
+  });
+}
+
 /// The load by which a reduction alone reads whole rows that other blocks make.
 std::optional<LoadAccess> rows_read(const View& view, const Block& reduction) {
+  if (samples(reduction)) return std::nullopt;
   for (const LoadAccess& access : load_accesses(view.kernel(), reduction)) {
     const auto makers = writers(view.kernel(), access.buffer);
     const auto& index = te::as<te::Load>(access.load)->index;
-    const auto reduces = [](const Expr& e) {
-      return te::as<te::Var>(e) && te::as<te::Var>(e)->kind == te::VarKind::kReduce;
-    };
     if (makers.size() != 1 || !view.is_alone(makers[0]) || view.is_known(makers[0]) ||
         is_output(view.kernel(), access.buffer) || readers(view.kernel(), access.buffer).size() != 1)
       continue;

@@ -31,6 +31,8 @@ constexpr int64_t kProductsOfByte = 25;
 constexpr int64_t kTapsOfPass = 6, kHalfPassesOfTap = 5;
 /// Large ones (7x7) run row-major nearly as fast, where a row fills more than half of a vector: a pass in all.
 constexpr int64_t kFewTaps = 25, kManyTaps = 49, kShortRow = 8;
+/// Where data say which elements are read: passes over the result for an element that each result reads.
+constexpr int64_t kPassesOfSample = 8;
 /// Beyond that a relayout takes so many half passes.
 constexpr int64_t kOwnCache = 1 << 20, kHalfPassesBeyond = 5;
 /// Fewer channels leave lanes idle; of so few of a dense window, or of a group, row-major rows are as good, or better.
@@ -192,6 +194,57 @@ bool keeps_channels(const Kernel& kernel) {
   return keeps;
 }
 
+/// Whether the axis moves anything but, where it is own, dim 1 of what is read, one by one.
+bool uses_channel(const std::vector<kernel::Expr>& index, bool is_own) {
+  for (size_t k = 0; k < index.size(); ++k)
+    if (!(is_own && k == 1) && te::any_node(index[k], [](const kernel::Expr& e) { return e == te::axis(1); }))
+      return true;
+  return is_own && (index.size() < 3 || index[1] != te::axis(1));
+}
+
+/// Images that a reduction reads at places that data say, channel by channel (GridSample, RoiAlign); empty where
+/// anything else goes from channel to channel.
+std::set<int> sampled_images(const Kernel& kernel) {
+  std::set<int> images, by_channel;
+  bool keeps = true, reduces = false;
+  kernel::for_each_block(kernel.body, [&](const kernel::Block& block, const auto&) {
+    std::vector<const te::Load*> loads;
+    for (const kernel::Expr& body : block.bodies)
+      te::for_each_node(body, [&](const kernel::Expr& e) {
+        if (const auto* load = te::as<te::Load>(e)) loads.push_back(load);
+      });
+    bool has_channels = false;
+    for (const te::Load* load : loads) {
+      const bool is_image = block.is_reduction() && !uses_channel(load->index, true) &&
+                            std::ranges::any_of(load->index, [](const kernel::Expr& e) { return te::has_load(e); });
+      if (is_image) images.insert(load->buffer.index);
+      has_channels |= is_image || by_channel.contains(load->buffer.index);
+    }
+    reduces |= has_channels && block.is_reduction();
+    for (const kernel::Write& write : block.writes) {
+      if (has_channels) by_channel.insert(write.buffer);
+      keeps &= has_channels ? !uses_channel(write.index, true) : !is_output(kernel, write.buffer);
+    }
+    for (const te::Load* load : loads)
+      if (has_channels)
+        keeps &=
+            !uses_channel(load->index, images.contains(load->buffer.index) || by_channel.contains(load->buffer.index));
+  });
+  return keeps && reduces ? images : std::set<int>();
+}
+
+/// How many elements of them a result reads.
+int64_t samples_of(const Kernel& kernel, const std::set<int>& images) {
+  int64_t result = 1;
+  kernel::for_each_block(kernel.body, [&](const kernel::Block& block, const auto&) {
+    int64_t reads = 0;
+    for (const int buffer : loads(block)) reads += images.contains(buffer);
+    for (const kernel::Iterator& r : block.reduce) reads *= te::as_constant(r.extent).value_or(1);
+    result = std::max(result, reads);
+  });
+  return result;
+}
+
 /// Whether maps compute much and bring it into a result in which neighbours are channels where they were neighbours;
 /// not where what they read is brought the other way first.
 bool computes_by_channel(const Kernel& kernel) {
@@ -348,7 +401,13 @@ class Assigner {
       };
       // Results of one element a channel (global pooling) lie the same in either layout.
       const bool has_channels = have_channels(task.outputs);
-      if (!(has_channels || have_channels(task.inputs)) || is_view || !keeps_channels(kernel)) {
+      const std::set<int> images = channels >= kFewChannels ? sampled_images(kernel) : std::set<int>();
+      if (has_channels && !images.empty()) {
+        if (is_planned(task, vertex, edges)) return {};
+        for (size_t k = 0; k < task.inputs.size(); ++k)
+          if (!images.contains(kernel.inputs[k])) takes_any_.back().insert(task.inputs[k]);
+        prefer(kPassesOfSample * bytes * samples_of(kernel, images));
+      } else if (!(has_channels || have_channels(task.inputs)) || is_view || !keeps_channels(kernel)) {
         const bool moves = !is_view && only_maps(kernel),
                    is_by_channel = moves && has_channels && computes_by_channel(kernel);
         follows_.back() = moves && has_channels && !is_by_channel && shuffles_channels(kernel);
