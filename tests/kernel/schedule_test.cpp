@@ -377,6 +377,51 @@ TEST(DefaultSchedule, TilesOfFewRowsLieInThePadding) {
   EXPECT_LE(rows_at(12), 5);
 }
 
+/// Neighbouring rows of a pool, or of a filter of one channel, read most of the same vectors: tiles have several of
+/// them, and the window's steps that they share are innermost. By two rows at a time windows of two share nothing.
+TEST(DefaultSchedule, RowsShareWhatSlidingWindowsRead) {
+  struct Case {
+    int64_t window, stride;
+    bool shares;
+  };
+  for (const auto& [window, stride, shares] : {Case{3, 1, true}, Case{3, 2, true}, Case{7, 1, true}, Case{2, 2, false}})
+    for (const bool weighs : {false, true}) {
+      SCOPED_TRACE(fmt::format("{} by {}, {}", window, stride, weighs ? "weights" : "sums"));
+      const int64_t size = 20 * stride + window;
+      const Example sliding = {
+          "sliding",
+          fmt::format("s0 = reduce [6, 20, 20] over [{0}, {0}] with sum:float32 {{ in0[i0, {1}*i1 + r0, "
+                      "i2 + r1]:float32{2} }}\noutput s0\n",
+                      window, stride, weighs ? "*in1[i0, r0, r1]:float32" : ""),
+          weighs ? std::vector<std::vector<int64_t>>{{6, size, size}, {6, window, window}}
+                 : std::vector<std::vector<int64_t>>{{6, size, size}}};
+      const Kernel kernel = lowered(sliding, weighs ? std::set<size_t>{1} : std::set<size_t>());
+      const Schedule schedule = default_schedule(Schedule(kernel), {.vectors = kAvx512, .threads = 1});
+      const std::string trace = print(schedule.trace());
+      EXPECT_THAT(trace, HasSubstr("s0.vector_axis := 2"));
+      EXPECT_EQ(trace.find("s0.row_axis := 1") != std::string::npos, shares) << trace;
+      expect_replays(schedule, kernel);
+      expect_same_meaning(sliding, schedule, kernel);
+    }
+}
+
+/// Samples of an image whose places other stages work out are no rows that pass by: their channels are lanes.
+TEST(DefaultSchedule, SamplesAreTakenChannelByChannel) {
+  const Example samples = {"samples",
+                           "s0 = map [5, 3] { min(max(int64(in1[i0, i1]:float32), 0), 8) }\n"
+                           "s1 = map [5, 3] { in1[i0, i1]:float32*2 }\n"
+                           "s2 = reduce [5, 32] over [3] with sum:float32 { s1[i0, r0]:float32*in0[s0[i0, r0], "
+                           "i1]:float32 }\noutput s2\n",
+                           {{9, 32}, {5, 3}}};
+  const Kernel kernel = lowered(samples);
+  const Schedule schedule = default_schedule(Schedule(kernel), {.vectors = kAvx512, .threads = 1});
+  const std::string trace = print(schedule.trace());
+  EXPECT_THAT(trace, HasSubstr("s2.vector_axis := 1"));
+  EXPECT_THAT(trace, Not(HasSubstr("rows_inside := 1")));
+  expect_replays(schedule, kernel);
+  expect_same_meaning(samples, schedule, kernel);
+}
+
 /// A copy by what a convolution iterates over has the windows side by side, padding and all.
 TEST(Primitives, ReindexedReadsAreThoseOfTheIterators) {
   const Example& example = examples()[1];

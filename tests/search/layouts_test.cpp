@@ -124,6 +124,27 @@ TEST(Layouts, AFilterOfEveryOtherPixelReadsChannelsLast) {
   EXPECT_EQ(alone(32, 1, 1, 3, 2), (Lines{"Relayout ->0:2:3:1", "Conv 0:2:3:1->"}));
 }
 
+/// What is sampled at places that data say lies channels last, what says the places as it does; few channels leave
+/// lanes idle.
+TEST(Layouts, SampledImagesLieChannelsLast) {
+  const auto sampled = [](int channels) {
+    return laid_out(fmt::format(R"(opset 20
+graph sampled(x: float32[2,{0},20,20], g: float32[2,30,4,2]) -> (y: float32[2,{0},30,4]) {{
+  y = GridSample(x, g)
+}}
+)",
+                                channels));
+  };
+  EXPECT_EQ(sampled(32), (Lines{"Relayout ->0:2:3:1", "GridSample 0:2:3:1->0:2:3:1", "Relayout 0:2:3:1->"}));
+  EXPECT_EQ(sampled(3), (Lines{"GridSample"}));
+  EXPECT_EQ(laid_out(R"(opset 16
+graph regions(x: float32[1,16,20,20], r: float32[5,4], b: int64[5]) -> (y: float32[5,16,7,7]) {
+  y = RoiAlign(x, r, b) {output_height = 7, output_width = 7, sampling_ratio = 2}
+}
+)"),
+            (Lines{"Relayout ->0:2:3:1", "RoiAlign 0:2:3:1->0:2:3:1", "Relayout 0:2:3:1->"}));
+}
+
 TEST(Layouts, WithoutConvolutionsNothingChanges) {
   EXPECT_EQ(laid_out(R"(opset 17
 graph rows(x: float32[2,3,4,8]) -> (y: float32[2,3,4,8]) {
