@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
 #include <regex>
 
 #include "kernel/hand_made.h"
@@ -13,6 +15,8 @@ namespace isomer::kernel::test {
 namespace {
 
 using testing::ElementsAreArray;
+using testing::HasSubstr;
+using testing::Not;
 
 Tensor numbers(DataType dtype, Dims dims, uint64_t seed = 1) {
   Random random(seed);
@@ -353,6 +357,92 @@ TEST(Checks, DivisionByZeroIsReportedWhereItHappens) {
     const auto guarded = with(te::select(te::equal(b, zero), zero, a / b));
     ASSERT_TRUE(guarded.ok()) << guarded.error().message();
     EXPECT_THAT(guarded->outputs[0].integers(), ElementsAreArray({3, -3, 0, 0, INT32_MIN, 0, -1, 3}));
+  }
+}
+
+// Conversions
+
+std::vector<double> special_numbers() {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  std::vector<double> result = {0,
+                                -0.0,
+                                0.5,
+                                -0.5,
+                                1.5,
+                                254.5,
+                                255.5,
+                                256,
+                                -129,
+                                32767.5,
+                                65536,
+                                0x1p31,
+                                -0x1p31,
+                                0x1p31 - 128,
+                                -0x1p31 - 256,
+                                0x1p63,
+                                -0x1p63,
+                                0x1p64,
+                                1e30,
+                                -1e30,
+                                kInfinity,
+                                -kInfinity,
+                                0x1p-149,
+                                0x1p-126,
+                                -0x1p-140,
+                                0x1.8p-148,
+                                3.4e38,
+                                1.0 / 3,
+                                1e-3,
+                                7,
+                                std::nan(""),
+                                -7};
+  for (double& each : result) each = static_cast<float>(each);
+  return result;
+}
+
+/// What an integer can't hold comes out the same by whole vectors as one by one.
+TEST(Conversions, OfWhatLiesOutsideAreTheSameByVectors) {
+  const std::vector<double> values = special_numbers();
+  const auto count = static_cast<int64_t>(values.size());
+  for (const DataType dtype : {DataType::kInt8, DataType::kUInt8, DataType::kInt16, DataType::kUInt16, DataType::kInt32,
+                               DataType::kUInt32, DataType::kInt64, DataType::kUInt64}) {
+    Kernel kernel = kernel_of({{"a", DataType::kFloat32, {count}}, {"out", dtype, {count}}}, {0}, {1});
+    const Block convert = assign("convert", 1, {k(0)}, te::cast(dtype, load_buffer(kernel, 0, {k(0)})));
+    kernel.body = {loop(0, count, LoopKind::kVectorized, {Statement{convert}})};
+    expect_same_as_serial(kernel, {Tensor::from_doubles(DataType::kFloat32, {count}, values)});
+  }
+}
+
+/// Operations of float32 numbers in float64, rounded to float32, are computed in float32: no bit is another one.
+TEST(Conversions, AreLeftOutWhereNobodySeesThem) {
+  const std::vector<double> values = special_numbers();
+  const auto count = static_cast<int64_t>(values.size());
+  for (const te::BinaryOp op : {te::BinaryOp::kAdd, te::BinaryOp::kSub, te::BinaryOp::kMul, te::BinaryOp::kDiv}) {
+    Kernel kernel =
+        kernel_of({{"a", DataType::kFloat32, {count}}, {"out", DataType::kFloat32, {count, count}}}, {0}, {1});
+    const auto wide = [&](int loop) { return te::cast(DataType::kFloat64, load_buffer(kernel, 0, {k(loop)})); };
+    const Block compute =
+        assign("compute", 1, {k(0), k(1)}, te::cast(DataType::kFloat32, te::binary(op, wide(0), wide(1))));
+    kernel.body = {loop(0, count, LoopKind::kSerial, {loop(1, count, LoopKind::kVectorized, {Statement{compute}})})};
+    const auto found = run(kernel, {Tensor::from_doubles(DataType::kFloat32, {count}, values)}, host_target());
+    ASSERT_TRUE(found.ok()) << found.error().message();
+    for (int64_t i = 0; i < count; ++i)
+      for (int64_t j = 0; j < count; ++j) {
+        const double a = values[static_cast<size_t>(i)], b = values[static_cast<size_t>(j)];
+        const double exact = op == te::BinaryOp::kAdd   ? a + b
+                             : op == te::BinaryOp::kSub ? a - b
+                             : op == te::BinaryOp::kMul ? a * b
+                                                        : a / b;
+        const double computed = found->outputs[0].real(i * count + j);
+        if (std::isnan(exact) && std::isnan(computed)) continue;
+        // What is too small is 0 here: kernels flush it.
+        const auto is_small = [](double x) { return std::fabs(x) < std::numeric_limits<float>::min(); };
+        if (is_small(exact) || (is_small(a) && a != 0) || (is_small(b) && b != 0)) continue;
+        ASSERT_EQ(computed, static_cast<float>(exact)) << a << " and " << b << ", " << static_cast<int>(op);
+      }
+    const auto assembly = emit_assembly(kernel, *parse_cpu_target("cpu=skylake-avx512"));
+    ASSERT_TRUE(assembly.ok());
+    EXPECT_THAT(*assembly, Not(HasSubstr("ps2pd")));
   }
 }
 

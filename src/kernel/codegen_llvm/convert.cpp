@@ -1,5 +1,6 @@
 #include "kernel/codegen_llvm/convert.h"
 
+#include <bit>
 #include <cmath>
 
 #include "graph/te/integer_algebra.h"
@@ -114,6 +115,27 @@ llvm::Value* truncated(Builder& build, llvm::Value* value, int bits, double low_
   return build.CreateSelect(inside, converted, integer(converted, outside));
 }
 
+/// The same of float32 numbers to 32 bits, by the instruction: what lies outside, or is no number, comes out as
+/// INT32_MIN.
+llvm::Value* truncated_words(const Site& site, llvm::Value* value) {
+  Builder& build = site.build;
+  const int lanes = lanes_of(value), width = std::min(lanes, site.target.vector_bits / 32);
+  std::vector<llvm::Value*> pieces;
+  for (int first = 0; first < lanes; first += width) {
+    llvm::Value* const piece =
+        lanes == width ? value : build.CreateShuffleVector(value, llvm::createSequentialMask(first, width, 0));
+    if (width == 16) {
+      llvm::Value* const unused = llvm::Constant::getNullValue(bits_like(build, piece, 32));
+      pieces.push_back(build.CreateIntrinsic(llvm::Intrinsic::x86_avx512_mask_cvttps2dq_512, {},
+                                             {piece, unused, build.getInt16(0xffff), build.getInt32(4)}));
+    } else {
+      pieces.push_back(build.CreateIntrinsic(
+          width == 8 ? llvm::Intrinsic::x86_avx_cvtt_ps2dq_256 : llvm::Intrinsic::x86_sse2_cvttps2dq, {}, {piece}));
+    }
+  }
+  return pieces.size() == 1 ? pieces[0] : llvm::concatenateVectors(build, pieces);
+}
+
 /// The low bits of a byte as an element of a type that has less.
 llvm::Value* of_low_bits(Builder& build, DataType to, llvm::Value* value) {
   const int unused = bit_width(to) - value_bits(to);
@@ -130,7 +152,11 @@ llvm::Value* integer_of_real(const Site& site, DataType to, llvm::Value* value) 
   if (bit_width(to) < 32 || to == DataType::kInt32) {
     // The float below -2^31 is far off, so that its bound is as good as -2^31 - 1.
     const double low = is_double ? -0x1p31 - 1 : std::nextafter(-0x1p31f, -INFINITY);
-    return of_low_bits(build, to, build.CreateTrunc(truncated(build, value, 32, low, 0x1p31, INT32_MIN), type));
+    const bool is_whole =
+        !is_double && lanes_of(value) >= 4 && std::has_single_bit(static_cast<unsigned>(lanes_of(value)));
+    llvm::Value* const word =
+        is_whole ? truncated_words(site, value) : truncated(build, value, 32, low, 0x1p31, INT32_MIN);
+    return of_low_bits(build, to, build.CreateTrunc(word, type));
   }
   llvm::Value* const result = truncated(build, value, 64, -0x1p63, 0x1p63, INT64_MIN);
   if (to != DataType::kUInt64) return build.CreateTrunc(result, type);
