@@ -6,6 +6,7 @@
 
 #include "graph/ops/common.h"
 #include "graph/ops/indexing.h"
+#include "graph/ops/operand.h"
 #include "graph/ops/pattern.h"
 #include "graph/ops/registry.h"
 #include "graph/te/integer.h"
@@ -66,8 +67,25 @@ bool has_no_zero(const OpContext& context) {
          });
 }
 
+/// Whether the dim at an axis is what the target says there, whatever the sizes are: 0 copies the dim of `from`, and -1
+/// is made up. Free sizes are at least 1; those that data decide may be 0, as may n - 5.
+bool is_said(const Dim& element, const Shape& from, size_t axis, bool copies_zero) {
+  const bool may_copy = copies_zero && axis < from.size();
+  if (element.is_constant() || (axis < from.size() && from[axis] == element)) return true;
+  const te::Interval range = te::bounds(element.expr(), [](const te::Expr& leaf) {
+    const te::Symbol* symbol = te::as<te::Symbol>(leaf);
+    return te::Interval{symbol && !is_fresh(*symbol) ? std::optional<int64_t>(1) : std::nullopt, {}};
+  });
+  if (range.low.value_or(-1) >= (may_copy ? 1 : 0)) return true;
+  if (range.low.value_or(-1) < 0) return false;
+  // Where a factor of the elements is 0 there are none, and a dim that is copied is 0 too, or others are.
+  te::Simplifier simplifier({});
+  const te::Polynomial count = simplifier.polynomial(element_count(from).expr());
+  return te::divide(count, simplifier.polynomial(element.expr())).remainder.is(0);
+}
+
 Result<std::optional<Shape>> reshape_shape(const OpContext& context) {
-  TRY(const std::optional<Content> target, vector_content(context, 1));
+  TRY(std::optional<Content> target, vector_content(context, 1));
   if (!target) return std::optional<Shape>();
   const Shape& from = context.shape(0);
   const bool copies_zero = context.get_int("allowzero") == 0;
@@ -75,7 +93,8 @@ Result<std::optional<Shape>> reshape_shape(const OpContext& context) {
   int inferred = -1, unknown = -1;
   bool has_minus_one = false, has_zero = false;
   for (size_t k = 0; k < target->size(); ++k) {
-    const auto& element = (*target)[k];
+    std::optional<Dim>& element = (*target)[k];
+    if (element && !is_said(*element, from, k, copies_zero)) element.reset();
     if (!element || element->is(-1)) {
       if (element && std::exchange(has_minus_one, true))
         return context.invalid("at most one -1 in shape expected, two found");

@@ -73,6 +73,11 @@ Shape fresh_shape(const OpContext& context, int output, int64_t rank) {
   return shape;
 }
 
+bool is_fresh(const te::Symbol& symbol) {
+  const size_t last = symbol.name.find_last_not_of("0123456789");
+  return last != std::string::npos && last + 1 < symbol.name.size() && symbol.name[last] == '.';
+}
+
 Shape concatenated(Shape head, const Shape& tail) {
   head.insert(head.end(), tail.begin(), tail.end());
   return head;
