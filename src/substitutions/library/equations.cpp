@@ -77,6 +77,16 @@ int64_t elements_of(const verify::VariableTypes& types) {
                          [](int64_t sum, const auto& type) { return sum + element_count(*type.second.shape).value(); });
 }
 
+/// What a proof by functions of elements does not see: they need not have values everywhere.
+std::optional<verify::Counterexample> value_of_one_side(const StatedEquation& equation, Random& random) {
+  constexpr int kDraws = 32;
+  for (const Output& output : equations_at(equation, *equation.types))
+    for (int draw = 0; draw < kDraws; ++draw)
+      if (auto found = verify::value_of_one_side({{output.left, output.right, {}}, *equation.types}, random))
+        return found;
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::string StatedEquation::text() const {
@@ -169,7 +179,10 @@ Result<Judgement> judge_unrefuted(const StatedEquation& equation, verify::Prover
   const FloatClass float_class = !is_proved           ? FloatClass::kExact
                                  : result.by_elements ? FloatClass::kUnsafe
                                                       : float_class_of(result.proof, prover.laws.axioms());
-  if (float_class < FloatClass::kFinite) result.counterexample = counterexample_of(equation, float_class, random);
+  if (float_class < FloatClass::kFinite)
+    result.counterexample = counterexample_of(equation, float_class, random);
+  else if (result.by_elements)
+    result.counterexample = value_of_one_side(equation, random);
   if (result.counterexample)
     result.verdict = Judgement::Verdict::kRefuted;
   else if (is_proved)

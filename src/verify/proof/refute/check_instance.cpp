@@ -60,14 +60,28 @@ bool is_finite(const te::Array& array) {
 
 struct Comparison {
   bool is_same = true;
-  bool is_finite = true;  ///< what was computed on the way, where the graph has it as outputs behind the sides
+  bool is_left_finite = true, is_right_finite = true;  ///< and all that was computed for it
+  bool is_finite() const { return is_left_finite && is_right_finite; }
   std::vector<std::string> inputs;
   std::string left, right;
 };
 
+/// Both sides, and what is computed on the way where that is asked for: the first `of_left` behind them for the left.
+struct Sides {
+  Graph graph;
+  std::ptrdiff_t of_left = 0;
+};
+
+template <class Values, class IsFinite>
+void note_finite(const Values& values, std::ptrdiff_t of_left, const IsFinite& is_finite, Comparison& result) {
+  const auto behind = values.begin() + 2;
+  result.is_left_finite = std::all_of(behind, behind + of_left, is_finite);
+  result.is_right_finite = std::all_of(behind + of_left, values.end(), is_finite);
+}
+
 /// Nothing where a side has no value in the algebra.
 template <te::RealAlgebra A>
-std::optional<Comparison> compare(const Graph& graph, const LawInstance& instance, A algebra, Random& random,
+std::optional<Comparison> compare(const Sides& graph, const LawInstance& instance, A algebra, Random& random,
                                   int64_t most) {
   const te::Concrete<A> scalars{std::move(algebra)};
   std::vector<te::ValuesOver<A>> inputs;
@@ -83,7 +97,7 @@ std::optional<Comparison> compare(const Graph& graph, const LawInstance& instanc
     }
     inputs.push_back(std::move(values));
   }
-  const auto sides = evaluate(graph, scalars, inputs);
+  const auto sides = evaluate(graph.graph, scalars, inputs);
   if (!sides.ok()) return std::nullopt;
   const auto &left = (*sides)[0], &right = (*sides)[1];
   Comparison result;
@@ -94,8 +108,7 @@ std::optional<Comparison> compare(const Graph& graph, const LawInstance& instanc
                           scalars.algebra().is_nan(std::get<1>(b)));
       });
   if (result.is_same) return result;
-  result.is_finite =
-      std::all_of(sides->begin() + 2, sides->end(), [](const auto& values) { return is_finite<A>(values); });
+  note_finite(*sides, graph.of_left, [](const auto& values) { return is_finite<A>(values); }, result);
   size_t k = 0;
   for (const auto& [name, type] : instance.types)
     result.inputs.push_back(fmt::format("{}: {}", name, text_of<A>(inputs[k++])));
@@ -104,20 +117,23 @@ std::optional<Comparison> compare(const Graph& graph, const LawInstance& instanc
   return result;
 }
 
-/// In double precision, on inputs near 1: the same but for rounding, beyond which nothing is known.
-std::optional<Comparison> compare_doubles(const Graph& graph, const LawInstance& instance, Random& random) {
+/// In double precision, on inputs near 1, or on halves up to 1: the same but for rounding, beyond which nothing is
+/// known.
+std::optional<Comparison> compare_doubles(const Sides& graph, const LawInstance& instance, bool at_halves,
+                                          Random& random) {
   std::vector<te::Array> inputs;
   Comparison result;
   for (const auto& [name, type] : instance.types) {
     if (!is_float(type.dtype)) return std::nullopt;
     const Dims dims = *constants(*type.shape);
     std::vector<double> values;
-    for (int64_t count = element_count(dims); count > 0; --count) values.push_back(random.uniform(-2, 2));
+    for (int64_t count = element_count(dims); count > 0; --count)
+      values.push_back(at_halves ? static_cast<double>(random.between(-2, 2)) / 2 : random.uniform(-2, 2));
     result.inputs.push_back(fmt::format("{}: {}[{}] = {{{}}}", name, isomer::name(type.dtype), fmt::join(dims, ","),
                                         fmt::join(values, ", ")));
     inputs.push_back(te::Array::reals(type.dtype, dims, values));
   }
-  const auto sides = interpret(graph, inputs, {});
+  const auto sides = interpret(graph.graph, inputs, {});
   if (!sides.ok() || !is_float((*sides)[0].dtype()) || (*sides)[0].dims() != (*sides)[1].dims()) return std::nullopt;
   const auto text = [](const te::Array& array) {
     std::vector<double> values;
@@ -126,14 +142,13 @@ std::optional<Comparison> compare_doubles(const Graph& graph, const LawInstance&
   };
   for (int64_t k = 0; k < (*sides)[0].count(); ++k) {
     const double left = (*sides)[0].real(k), right = (*sides)[1].real(k);
-    const bool is_close =
-        std::isnan(left)
-            ? std::isnan(right)
-            : left == right || std::abs(left - right) <= kRounding * std::max({1.0, std::abs(left), std::abs(right)});
+    const bool are_finite = std::isfinite(left) && std::isfinite(right);
+    const bool is_close = are_finite
+                              ? std::abs(left - right) <= kRounding * std::max({1.0, std::abs(left), std::abs(right)})
+                              : left == right || (std::isnan(left) && std::isnan(right));
     result.is_same &= is_close;
   }
-  result.is_finite =
-      std::all_of(sides->begin() + 2, sides->end(), [](const te::Array& array) { return is_finite(array); });
+  note_finite(*sides, graph.of_left, [](const te::Array& array) { return is_finite(array); }, result);
   result.left = text((*sides)[0]);
   result.right = text((*sides)[1]);
   return result;
@@ -162,7 +177,7 @@ std::optional<Comparison> compare_wrapped(const Graph& graph, const LawInstance&
     inputs.push_back(te::Array::integers(type.dtype, dims, values));
   }
   if (inputs.empty()) return std::nullopt;
-  const auto sides = interpret(graph, inputs, {});
+  const auto sides = interpret(graph.graph, inputs, {});
   if (!sides.ok() || is_float((*sides)[0].dtype())) return std::nullopt;
   const te::Array &left = (*sides)[0], &right = (*sides)[1];
   result.is_same = left.dims() == right.dims();
@@ -184,6 +199,19 @@ void add_applications(const Term& term, std::vector<Term>& terms) {
   for (const Term& argument : application->arguments) add_applications(argument, terms);
 }
 
+Result<Sides> sides_of(const LawInstance& instance, bool with_applications) {
+  std::vector<Term> terms = {instance.law.left, instance.law.right};
+  if (with_applications) add_applications(instance.law.left, terms);
+  const auto of_left = static_cast<std::ptrdiff_t>(terms.size()) - 2;
+  if (with_applications) add_applications(instance.law.right, terms);
+  TRY(Graph graph, graph_of(terms, instance.types));
+  return Sides{std::move(graph), of_left};
+}
+
+Counterexample counterexample(const LawInstance& instance, Comparison comparison) {
+  return {instance, std::move(comparison.inputs), std::move(comparison.left), std::move(comparison.right)};
+}
+
 }  // namespace
 
 std::string Counterexample::text() const {
@@ -194,26 +222,32 @@ std::string Counterexample::text() const {
 
 std::optional<InstanceCheck> check_instance(const LawInstance& instance, Random& random, FloatClass float_class,
                                             int64_t most) {
-  std::vector<Term> terms = {instance.law.left, instance.law.right};
-  if (float_class >= FloatClass::kFinite)
-    for (const Term* side : {&instance.law.left, &instance.law.right}) add_applications(*side, terms);
-  const auto graph = graph_of(terms, instance.types);
+  const auto graph = sides_of(instance, float_class >= FloatClass::kFinite);
   if (!graph.ok()) return std::nullopt;
   InstanceCheck result;
   auto comparison = compare(*graph, instance, te::RationalAlgebra(), random, most);
   result.over_rationals = comparison.has_value();
   if (!comparison) comparison = compare(*graph, instance, te::PrimeFieldAlgebra(random.next()), random, most);
   if (comparison && !comparison->is_same && !result.over_rationals) {
-    comparison = compare_doubles(*graph, instance, random);
+    comparison = compare_doubles(*graph, instance, false, random);
     result.in_doubles = true;
   }
-  if (!comparison || (!comparison->is_same && !comparison->is_finite)) return std::nullopt;
+  if (!comparison || (!comparison->is_same && !comparison->is_finite())) return std::nullopt;
   if (comparison->is_same)
     if (auto wrapped = compare_wrapped(*graph, instance, random)) comparison = std::move(wrapped);
-  if (!comparison->is_same)
-    result.counterexample = Counterexample{instance, std::move(comparison->inputs), std::move(comparison->left),
-                                           std::move(comparison->right)};
+  if (!comparison->is_same) result.counterexample = counterexample(instance, *std::move(comparison));
   return result;
+}
+
+std::optional<Counterexample> value_of_one_side(const LawInstance& instance, Random& random) {
+  constexpr int64_t kMost = 2;
+  const auto graph = sides_of(instance, true);
+  if (!graph.ok()) return std::nullopt;
+  auto comparison = compare(*graph, instance, te::RationalAlgebra(), random, kMost);
+  if (!comparison) comparison = compare_doubles(*graph, instance, true, random);
+  if (!comparison || comparison->is_same || comparison->is_left_finite == comparison->is_right_finite)
+    return std::nullopt;
+  return counterexample(instance, *std::move(comparison));
 }
 
 }  // namespace isomer::verify

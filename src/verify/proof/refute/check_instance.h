@@ -31,4 +31,9 @@ struct InstanceCheck {
 std::optional<InstanceCheck> check_instance(const LawInstance& instance, Random& random,
                                             FloatClass float_class = FloatClass::kExact, int64_t most = 6);
 
+/// Inputs of its own, if these are such, on which one side has a value, all that it computes being finite, and the
+/// other has none though no number is large: 0 in x / |x|, which is Sign(x) elsewhere. Equal over the reals, as
+/// functions that have values everywhere, are such sides nevertheless.
+std::optional<Counterexample> value_of_one_side(const LawInstance& instance, Random& random);
+
 }  // namespace isomer::verify
