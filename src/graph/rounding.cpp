@@ -34,6 +34,28 @@ bool rounds(const Expr& expr) {
   return te::as<te::Cast>(expr) != nullptr;
 }
 
+bool has_load_of(const Expr& expr, auto&& is_such) {
+  return te::any_node(expr, [&](const Expr& e) { return te::as<te::Load>(e) && is_such(e.dtype()); });
+}
+
+bool is_beyond_float32(DataType dtype) { return is_int(dtype) && value_bits(dtype) > 24; }
+
+/// Runtimes cast to types shorter than float32 by way of it, and round twice what it does not hold: doubles, integers
+/// of many bits. Those that float16 has, and minifloats but for powers of two, are too small for that.
+bool is_rounded_twice(const Expr& body) {
+  if (is_minifloat(body.dtype()))
+    return has_load_of(body, [&](DataType from) {
+      return from == DataType::kFloat64 || (body.dtype() == DataType::kFloat8E8M0 && is_beyond_float32(from));
+    });
+  return te::any_node(body, [](const Expr& expr) {
+    const auto* cast = te::as<te::Cast>(expr);
+    const bool is_short = expr.dtype() == DataType::kFloat16 || expr.dtype() == DataType::kBFloat16;
+    if (!cast || !is_short) return false;
+    const DataType from = cast->operand.dtype();
+    return from == DataType::kFloat64 || (expr.dtype() == DataType::kBFloat16 && is_beyond_float32(from));
+  });
+}
+
 /// Roundings one after the other on the way to the value, those of the stages that it loads from included.
 int roundings(const Expr& expr, const std::vector<int>& stages) {
   int before = 0;
@@ -64,7 +86,7 @@ FloatClass class_in_doubles(const te::Program& program) {
     for (const Expr& body : map->bodies) {
       const bool sums = !map->reduce.empty() && is_float(body.dtype());
       const int here = roundings(body, stages);
-      if (sums || here > 1) return FloatClass::kReassociated;
+      if (sums || here > 1 || is_rounded_twice(body)) return FloatClass::kReassociated;
       stages.back() = std::max(stages.back(), here);
       result = std::max(result, class_elsewhere(body));
     }
