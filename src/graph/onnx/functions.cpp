@@ -1,6 +1,7 @@
 #include "graph/onnx/functions.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <optional>
 #include <tuple>
@@ -9,6 +10,7 @@
 
 #include "graph/onnx/import_attribute.h"
 #include "graph/onnx/versions.h"
+#include "graph/op_def.h"
 #include "graph/te/integer.h"
 #include "util/hash.h"
 
@@ -25,6 +27,15 @@ using FunctionKey = std::tuple<std::string, std::string, std::string>;  // domai
 
 std::string function_label(const FunctionProto& function) {
   return fmt::format("function {}.{}", function.domain(), function.name());
+}
+
+/// Whether a call of a function of that name may be one of an operator: ONNX leaves it to runtimes which of the two
+/// they run, and ONNX Runtime takes the operator. In ONNX's own domains it takes nothing else.
+bool may_be_operator(const NodeProto& call) {
+  static constexpr std::array<std::string_view, 4> kStandard = {"", "ai.onnx.ml", "ai.onnx.training",
+                                                                "ai.onnx.preview.training"};
+  const std::string domain = normal_domain(call.domain());
+  return std::ranges::find(kStandard, domain) != kStandard.end() || find_op(domain, call.op_type());
 }
 
 /// Calls `visit` on every node of a list and of the bodies in it, outermost first.
@@ -81,6 +92,12 @@ class Library {
       total.bytes = te::saturating_add(total.bytes, kNodeBytes);
       const FunctionProto* function = failure ? nullptr : called_by(node);
       if (!function) return;
+      if (may_be_operator(node)) {
+        failure = invalid(function_label(*function),
+                          "a name that no operator may have expected: runtimes differ in which of the two '{}' calls",
+                          node.op_type());
+        return;
+      }
       const auto inner = measure(*function, limits, depth + 1);
       if (!inner.ok()) {
         failure = inner.error();
