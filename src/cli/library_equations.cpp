@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
@@ -22,13 +23,11 @@ struct EquationOptions : CommonOptions {
   std::string output;
 };
 
-Result<std::vector<StatedEquation>> read_equations(const std::string& path) {
+Result<std::string> read_text(const std::string& path) {
   auto file = MappedFile::open(path);
   if (!file.ok()) return std::move(file).error().within(path);
   const std::span<const std::byte> bytes = (*file)->bytes();
-  auto equations = parse_equations({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-  if (!equations.ok()) return std::move(equations).error().within(path);
-  return equations;
+  return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
 }
 
 struct CheckOptions : EquationOptions {
@@ -56,41 +55,77 @@ std::string paragraph(const StatedEquation& equation, const Standing& standing) 
                      equation.text(), standing.why());
 }
 
-int check_equations(const CheckOptions& options) {
-  auto equations = read_equations(options.file);
-  if (!equations.ok()) return report(equations.error());
+/// Those of a file that are equations with types and well typed; of the other lines what is wrong with each.
+struct Checked {
+  std::vector<StatedEquation> equations;
+  std::vector<Standing> standings;
+  std::map<int, Error> faults;  ///< by line
+};
+
+Result<Checked> checked(const CheckOptions& options) {
+  TRY(const std::string text, read_text(options.file));
+  ParsedEquations parsed = parse_lines(text);
   StandingsOptions how = options.standings;
   how.threads = options.thread_count();
   how.seed = options.seed;
-  auto all = standings_of(*equations, how);
-  if (!all.ok()) return report(std::move(all).error().within(options.file));
-  json list = json::array(), counts = json::object();
+  auto all = standings_of(parsed.equations, how);
+  if (!all.ok()) return std::move(all).error().within(options.file);
+  Checked result;
+  result.faults = std::move(parsed.faults);
+  for (size_t k = 0; k < all->size(); ++k) {
+    if (!(*all)[k].ok()) {
+      result.faults.emplace(parsed.equations[k].line, (*all)[k].error());
+      continue;
+    }
+    result.equations.push_back(std::move(parsed.equations[k]));
+    result.standings.push_back(*std::move((*all)[k]));
+  }
+  for (auto& [line, fault] : result.faults) fault = std::move(fault).within(options.file);
+  return result;
+}
+
+int check_equations(const CheckOptions& options) {
+  const auto found = checked(options);
+  if (!found.ok()) return report(found.error());
+  const auto& [equations, standings, faults] = *found;
+  json list = json::array(), counts = json::object(), sentences = json::array();
+  int exit = kDone;
+  for (const auto& [line, fault] : faults) {
+    sentences.push_back(fault.message());
+    exit = report(fault);
+  }
+  if (standings.empty() && exit != kDone) return exit;
   std::vector<std::string> summary;
   for (int verdict = 0; verdict < Standing::kVerdicts; ++verdict) {
     const auto which = static_cast<Standing::Verdict>(verdict);
-    const auto count =
-        std::count_if(all->begin(), all->end(), [&](const Standing& standing) { return standing.verdict == which; });
+    const auto count = std::count_if(standings.begin(), standings.end(),
+                                     [&](const Standing& standing) { return standing.verdict == which; });
     counts[std::string(name(which))] = count;
     if (count > 0) summary.push_back(fmt::format("{} {}", count, name(which)));
   }
+  if (!faults.empty()) summary.push_back(fmt::format("{} faulty", faults.size()));
   if (options.as_table && !options.json) fmt::print("| | equation | verdict | from |\n|---|---|---|---|\n");
-  for (size_t k = 0; k < all->size(); ++k) {
-    list.push_back(facts((*equations)[k], (*all)[k]));
-    if (!options.json) fmt::print("{}\n", (options.as_table ? table_row : paragraph)((*equations)[k], (*all)[k]));
+  for (size_t k = 0; k < standings.size(); ++k) {
+    list.push_back(facts(equations[k], standings[k]));
+    if (!options.json) fmt::print("{}\n", (options.as_table ? table_row : paragraph)(equations[k], standings[k]));
   }
   if (options.json)
-    fmt::print("{}\n", json_text({{"equations", list}, {"counts", counts}}));
+    fmt::print("{}\n", json_text({{"equations", list}, {"counts", counts}, {"faults", sentences}}));
   else
-    fmt::print("{}{} equations: {}\n", options.as_table ? "\n" : "", all->size(), fmt::join(summary, ", "));
+    fmt::print("{}{} equations: {}\n", options.as_table ? "\n" : "", standings.size() + faults.size(),
+               fmt::join(summary, ", "));
   const auto is_as_expected = [&](const Standing& standing) {
     return options.are_wrong ? standing.verdict == Standing::Verdict::kRefuted : standing.is_of_library();
   };
-  return std::all_of(all->begin(), all->end(), is_as_expected) ? kDone : kCheckFailed;
+  if (exit != kDone) return exit;
+  return std::all_of(standings.begin(), standings.end(), is_as_expected) ? kDone : kCheckFailed;
 }
 
 int add_rules(const EquationOptions& options) {
-  auto equations = read_equations(options.file);
-  if (!equations.ok()) return report(equations.error());
+  const auto text = read_text(options.file);
+  if (!text.ok()) return report(text.error());
+  auto equations = parse_equations(*text);
+  if (!equations.ok()) return report(std::move(equations).error().within(options.file));
   const auto added = isomer::add_rules(*equations, options.file, rules_stem(options.output), options.seed);
   if (!added.ok()) return report(added.error());
   json list = json::array(), refuted = nullptr;

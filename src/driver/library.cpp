@@ -27,7 +27,8 @@ Result<std::vector<CheckedEquation>> checked(const std::string& text, const Chec
   TRY(const auto standings, standings_of(equations, how));
   std::vector<CheckedEquation> result;
   for (size_t k = 0; k < equations.size(); ++k) {
-    const substitutions::Standing& standing = standings[k];
+    if (!standings[k].ok()) return standings[k].error();
+    const substitutions::Standing& standing = *standings[k];
     result.push_back({equations[k].line, equations[k].label, equations[k].text(),
                       std::string(substitutions::name(standing.verdict)), standing.rules, standing.laws,
                       standing.why()});

@@ -30,10 +30,8 @@ std::string place(const StatedEquation& equation) { return fmt::format("line {}"
 
 }  // namespace
 
-Result<std::vector<Standing>> standings_of(const std::vector<StatedEquation>& equations,
-                                           const StandingsOptions& options) {
-  for (const StatedEquation& equation : equations)
-    if (!equation.types) return invalid(place(equation), "types of the variables expected, none found");
+Result<std::vector<Result<Standing>>> standings_of(const std::vector<StatedEquation>& equations,
+                                                   const StandingsOptions& options) {
   const auto axioms = verify::all_axioms();
   TRY(const std::vector<Rule> rules, rules_of_files(options.rules, axioms));
   const std::vector<Rule> laws = rules_of_laws(axioms);
@@ -48,15 +46,18 @@ Result<std::vector<Standing>> standings_of(const std::vector<StatedEquation>& eq
     Judge& judge = *judges[static_cast<size_t>(thread)];
     if (auto goes_on = check_stop(); !goes_on.ok())
       judged[at] = std::move(goes_on).error();
+    else if (!equations[at].types)
+      judged[at] = invalid("", "types of the variables expected, none found");
     else
       judged[at] = standing_of(equations[at], judge.library, judge.prover, options.seed, options.limits);
   });
-  std::vector<Standing> result;
   for (size_t k = 0; k < judged.size(); ++k) {
-    if (!judged[k].ok()) return Error(judged[k].error()).within(place(equations[k]));
-    result.push_back(*std::move(judged[k]));
+    if (judged[k].ok()) continue;
+    Error error = Error(judged[k].error()).within(place(equations[k]));
+    if (error.kind == ErrorKind::kStopped) return error;
+    judged[k] = std::move(error);
   }
-  return result;
+  return judged;
 }
 
 }  // namespace isomer

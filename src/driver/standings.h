@@ -15,9 +15,9 @@ struct StandingsOptions {
   uint64_t seed = 0;
 };
 
-/// Each equation by itself, in order. Errors: one has no types; the solver can't be started; as of standing_of; all
-/// with the line.
-Result<std::vector<substitutions::Standing>> standings_of(const std::vector<substitutions::StatedEquation>& equations,
-                                                          const StandingsOptions& options);
+/// Each equation by itself, in order; for one without types, or that is not well typed, an error with its line. Errors:
+/// the solver can't be started, rules can't be read, a stop was requested.
+Result<std::vector<Result<substitutions::Standing>>> standings_of(
+    const std::vector<substitutions::StatedEquation>& equations, const StandingsOptions& options);
 
 }  // namespace isomer

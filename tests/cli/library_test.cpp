@@ -119,6 +119,31 @@ TEST_F(CheckEquations, BrokenInputsGetASentence) {
                3, "none.rules");
 }
 
+TEST_F(CheckEquations, GoOnBehindAFaultyLine) {
+  const std::string file = equations(
+      "x[2,3] | Rela(x) = x\n"
+      "x[2,3] | Relu(Relu(x)) = Relu(x)\n"
+      "Relu(x) = x\n"
+      "x[2,3] y[4] | Add(x,y) = Add(y,x)\n"
+      "x[2,a] | x = x\n"
+      "x[4,4] y[4,4] | MatMul(x,y) = MatMul(y,x)\n");
+  const Outcome outcome = isomer({"library", "check-equations", file});
+  EXPECT_EQ(outcome.exit_code, 3) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("Relu(Relu(x)) = Relu(x)\n"));
+  EXPECT_THAT(outcome.out, HasSubstr("refuted  MatMul(x,y) = MatMul(y,x)\n"));
+  EXPECT_THAT(outcome.out, HasSubstr("\n6 equations: "));
+  EXPECT_THAT(outcome.out, HasSubstr(", 4 faulty\n"));
+  EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 4) << outcome.err;
+  for (const char* line : {": line 1: ", ": line 3: types of the variables expected, none found",
+                           ": line 4: ", ": line 5: a size expected, 'a' found"})
+    EXPECT_THAT(outcome.err, HasSubstr(file + line));
+  const Outcome told = isomer({"library", "check-equations", file, "--json"});
+  EXPECT_EQ(told.exit_code, 3);
+  const json facts = json::parse(told.out);
+  EXPECT_EQ(facts["equations"].size(), 2U);
+  EXPECT_EQ(facts["faults"].size(), 4U);
+}
+
 class CheckAxioms : public CommandLine {
  protected:
   /// What the command says in JSON, asked once: it takes seconds.

@@ -95,19 +95,28 @@ std::string StatedEquation::text() const {
   return rule.text();
 }
 
-Result<std::vector<StatedEquation>> parse_equations(std::string_view text) {
-  std::vector<StatedEquation> result;
+ParsedEquations parse_lines(std::string_view text) {
+  ParsedEquations result;
   for (int number = 1; !text.empty(); ++number) {
     const size_t end = std::min(text.find('\n'), text.size());
     const std::string_view line = trimmed(text.substr(0, end));
     text.remove_prefix(std::min(text.size(), end + 1));
     if (line.empty() || line.starts_with('#')) continue;
     auto equation = parse_line(line);
-    if (!equation.ok()) return std::move(equation).error().within(fmt::format("line {}", number));
+    if (!equation.ok()) {
+      result.faults.emplace(number, std::move(equation).error().within(fmt::format("line {}", number)));
+      continue;
+    }
     equation->line = number;
-    result.push_back(*std::move(equation));
+    result.equations.push_back(*std::move(equation));
   }
   return result;
+}
+
+Result<std::vector<StatedEquation>> parse_equations(std::string_view text) {
+  ParsedEquations parsed = parse_lines(text);
+  if (!parsed.faults.empty()) return std::move(parsed.faults.begin()->second);
+  return std::move(parsed.equations);
 }
 
 std::vector<Output> equations_at(const StatedEquation& equation, const verify::VariableTypes& types) {

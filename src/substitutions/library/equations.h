@@ -7,6 +7,7 @@
 // Test: tests/substitutions/equations_test.cpp
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -27,7 +28,15 @@ struct StatedEquation {
   std::string text() const;
 };
 
+/// Of a text, the lines that are equations, and of others what is wrong with each.
+struct ParsedEquations {
+  std::vector<StatedEquation> equations;
+  std::map<int, Error> faults;  ///< by line
+};
+
 /// Errors name the line, and the column in it or what was expected there.
+ParsedEquations parse_lines(std::string_view text);
+/// The equations where all lines are; else the first fault.
 Result<std::vector<StatedEquation>> parse_equations(std::string_view text);
 
 /// The outputs for variables of these types, the names of dims replaced.
