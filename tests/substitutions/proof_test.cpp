@@ -286,6 +286,27 @@ class Attempt {
   std::string refusal_;
 };
 
+/// Arithmetic that wraps at 32 bits has the laws of that at 64; what wraps has no laws of order.
+TEST_F(Proofs, ByLawsAreOfIntegersOf32BitsToo) {
+  for (const std::string_view dtype : {"int32", "int64", "int16"}) {
+    Attempt attempt(theory_, fmt::format(R"(opset 17
+graph g(x: {0}[2], b: {0}[2], c: {0}[2]) -> (y: {0}[2], z: {0}[2]) {{
+  s = Add(b, c)
+  y = Add(x, s)
+  m = Max(b, c)
+  z = Add(x, m)
+}})",
+                                         dtype));
+    const int x = attempt.at("x"), b = attempt.at("b"), c = attempt.at("c");
+    attempt.use("Add(a,Add(b,c)) = Add(Add(a,b),c)", {{"a", x}, {"b", b}, {"c", c}});
+    EXPECT_EQ(attempt.refusal().empty(), dtype != "int16") << dtype << ": " << attempt.refusal();
+    if (dtype == "int16") continue;
+    EXPECT_TRUE(attempt.equal(attempt.at("y"), attempt.made("Add", attempt.made("Add", x, b), c))) << dtype;
+    attempt.use("Add(a,Max(b,c)) = Max(Add(a,b),Add(a,c))", {{"a", x}, {"b", b}, {"c", c}});
+    EXPECT_FALSE(attempt.refusal().empty()) << dtype;
+  }
+}
+
 /// If c + huge is huge, then c + (huge - huge) is huge - huge, and x + c is x.
 TEST_F(Proofs, ByWhatRoundingTookFromAConstantAreRefused) {
   constexpr std::string_view kAssociates = "Add(a,Add(b,c)) = Add(Add(a,b),c)";

@@ -70,7 +70,7 @@ TEST(Axioms, WhatIntegersThatWrapRefuteIsALawOfFloatsOnly) {
     const LawCheck of_all = check_law(law(text), "equal", 400, 1),
                    of_floats = check_law(law(text), "equal of floats", 400, 1);
     ASSERT_TRUE(of_all.counterexample);
-    EXPECT_THAT(of_all.counterexample->text(), testing::HasSubstr("int64"));
+    EXPECT_THAT(of_all.counterexample->text(), testing::ContainsRegex(": int(32|64)\\["));
     EXPECT_TRUE(of_floats.holds());
     const std::vector<StatedAxiom> stated = all_axioms();
     const auto found =

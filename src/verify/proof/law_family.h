@@ -31,8 +31,8 @@ bool is_of_floats(std::string_view family);
 
 /// What draws choose from: element types, some more often than others; integers for names that are no dims, sizes and
 /// small ones; of attributes integers, or lists of such, between these.
-inline constexpr std::array<DataType, 6> kDrawnTypes = {DataType::kFloat32, DataType::kFloat32, DataType::kFloat32,
-                                                        DataType::kFloat64, DataType::kInt64,   DataType::kBool};
+inline constexpr std::array<DataType, 5> kDrawnTypes = {DataType::kFloat32, DataType::kFloat64, DataType::kInt32,
+                                                        DataType::kInt64, DataType::kBool};
 inline constexpr std::array<int64_t, 6> kDrawnSizes = {1, 2, 3, 5, 4, 6};
 inline constexpr int64_t kLargestSmall = 3;
 struct DrawnValues {

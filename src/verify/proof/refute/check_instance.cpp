@@ -154,24 +154,26 @@ std::optional<Comparison> compare_doubles(const Sides& graph, const LawInstance&
   return result;
 }
 
-int64_t draw_wide(Random& random) {
+int64_t draw_wide(DataType dtype, Random& random) {
   constexpr int64_t kLeast = std::numeric_limits<int64_t>::min(), kMost = std::numeric_limits<int64_t>::max();
   constexpr std::array<int64_t, 8> kEdges = {kLeast,           kMost,         kLeast + 1, int64_t{1} << 62,
                                              int64_t{1} << 32, 3'037'000'500, -1,         0};
-  if (random.chance(0.3)) return kEdges[random.below(kEdges.size())];
-  return random.chance(0.5) ? static_cast<int64_t>(random.next()) : random.between(-9, 9);
+  // Edges of a shorter type are those of 64 bits without their last bits.
+  const int spare = bit_width(dtype) < 64 && random.chance(0.5) ? 64 - bit_width(dtype) : 0;
+  if (random.chance(0.3)) return te::wrap(dtype, kEdges[random.below(kEdges.size())] >> spare);
+  return te::wrap(dtype, random.chance(0.5) ? static_cast<int64_t>(random.next()) : random.between(-9, 9));
 }
 
 /// As a machine has them: integers of the whole range, which wrap. Nothing where a law has none, or where it divides by
 /// zero.
-std::optional<Comparison> compare_wrapped(const Graph& graph, const LawInstance& instance, Random& random) {
+std::optional<Comparison> compare_wrapped(const Sides& graph, const LawInstance& instance, Random& random) {
   std::vector<te::Array> inputs;
   Comparison result;
   for (const auto& [name, type] : instance.types) {
     if (!isomer::is_int(type.dtype)) return std::nullopt;
     const Dims dims = *constants(*type.shape);
     std::vector<int64_t> values(static_cast<size_t>(element_count(dims)));
-    for (int64_t& value : values) value = te::wrap(type.dtype, draw_wide(random));
+    for (int64_t& value : values) value = draw_wide(type.dtype, random);
     result.inputs.push_back(fmt::format("{}: {}[{}] = {{{}}}", name, isomer::name(type.dtype), fmt::join(dims, ","),
                                         fmt::join(values, ", ")));
     inputs.push_back(te::Array::integers(type.dtype, dims, values));
