@@ -16,6 +16,9 @@ namespace {
 /// What one folded value may have at most, and the scalar operations to compute it.
 constexpr int64_t kMaxElements = int64_t{1} << 23, kMaxDecoded = int64_t{1} << 26;
 constexpr int64_t kMaxWork = int64_t{1} << 28;
+/// Bytes of a constant that is picked out of others at places that constants say (relative positions' biases), where
+/// constants may grow by it.
+constexpr int64_t kMostPicked = int64_t{32} << 20;
 /// What computing some of them at once may take in memory. The same on every machine: what is folded is part of a
 /// proof.
 constexpr int64_t kMaxMemory = int64_t{256} << 20, kMaxMemoryDecoding = int64_t{1} << 30;
@@ -81,8 +84,23 @@ std::optional<Work> work_within_limits(const Graph& graph, NodeId id, bool decod
 }
 
 /// Of some values together.
+/// Whether data say which elements it reads.
+bool picks(const Graph& graph, NodeId id) {
+  const auto program = graph.node(id).op->compute(context_of(graph, id));
+  return program.ok() && std::ranges::any_of(program->stages, [](const te::Stage& stage) {
+           const auto* map = std::get_if<te::MapReduce>(&stage.body);
+           return map && std::ranges::any_of(map->bodies, [](const te::Expr& body) {
+                    return te::any_node(body, [](const te::Expr& e) {
+                      const auto* load = te::as<te::Load>(e);
+                      return load && std::ranges::any_of(load->index, te::has_load);
+                    });
+                  });
+         });
+}
+
 struct Size {
   int64_t bytes = 0, elements = 0;
+  bool picks = false;     ///< data say which elements are read on the way
   int64_t quantized = 0;  ///< elements of constants that are dequantized among them, also where others read them
   void add(const Graph& graph, ValueId id) {
     bytes += bytes_of(graph, id);
@@ -142,7 +160,9 @@ class ConstantFolder {
       }
       const Size freed = freed_by(*id, left);
       const int64_t growth = made.bytes - freed.bytes;
-      const bool is_decoded = context_.options.decodes && made.elements <= std::max(freed.elements, freed.quantized);
+      const bool is_decoded =
+          context_.options.decodes && (made.elements <= std::max(freed.elements, freed.quantized) ||
+                                       (freed.picks && freed.quantized == 0 && made.bytes <= kMostPicked));
       // Numbers that are quantized are so on purpose: runtimes compute with them as they are.
       const int64_t largest = freed.quantized > 0 ? PassOptions().largest_grown : context_.options.largest_grown;
       const bool may_grow = is_decoded || (made.bytes <= largest && context_.may_grow(growth));
@@ -163,8 +183,10 @@ class ConstantFolder {
     std::vector<NodeId> pending = {id};
     Size freed;
     while (!pending.empty()) {
-      const Node& node = graph_.node(pending.back());
+      const NodeId each = pending.back();
+      const Node& node = graph_.node(each);
       pending.pop_back();
+      freed.picks |= context_.options.decodes && picks(graph_, each);
       if (is_op(node, "DequantizeLinear")) freed.quantized += elements_of(graph_, node.inputs[0]);
       for (const ValueId input : node.inputs) {
         if (!input.valid()) continue;

@@ -28,7 +28,8 @@ struct PassOptions {
   int64_t largest_grown = 1024;  ///< bytes up to which a constant may be folded that is larger than those that it frees
   int64_t max_growth = 64 << 10;  ///< bytes that all constants together may grow by
   /// Constants may grow that have no more elements than those that they free, or than those that are dequantized for
-  /// them: a quantized weight becomes its numbers, an embedding's those of the product that shares it.
+  /// them (a quantized weight becomes its numbers, an embedding's those of the product that shares it), or that are
+  /// picked out of others: a table of biases by relative positions.
   bool decodes = false;
   std::vector<std::string> without = {};  ///< passes that change nothing, by name
   /// Nodes that are one composite together, which the model's opset lacks (Gelu before opset 20), keep their constants:
