@@ -42,6 +42,33 @@ bool tensorize(Builder& builder, const LoopIds& loops) {
   return tried(builder.schedule.tensorize(loops.front(), tile_name(builder.machine().vectors, extents)));
 }
 
+namespace {
+
+/// Results that a tile does not fill are summed up in registers and stored once: in memory each step would read and
+/// write parts of vectors. The block that computes them; the same one where that can't be.
+std::string sum_apart(Builder& builder, const std::string& name, const Tile& tile, LoopId around) {
+  const View& view = builder.view;
+  Schedule& schedule = builder.schedule;
+  const Schedule before = schedule;
+  const std::string registers = view.buffer(view.block(name).writes[0].buffer).name + ".cache";
+  const auto made = schedule.cache_write(name);
+  if (!made.ok() || !schedule.reverse_compute_at(name, around).ok() ||
+      !schedule.set_scope(registers, "registers").ok()) {
+    schedule = before;
+    return name;
+  }
+  const LoopIds all = view.loops(name);
+  LoopIds own(all.end() - static_cast<std::ptrdiff_t>(view.block(name).axes.size()), all.end());
+  const auto across = schedule.split(own[static_cast<size_t>(tile.vector_axis)], Integers{tile.vectors, tile.lanes});
+  if (!across.ok()) return *made;
+  own.erase(own.begin() + tile.vector_axis);
+  own.insert(own.end(), across->begin(), across->end());
+  if (schedule.reorder(own).ok()) (void)write_out(builder, own);
+  return *made;
+}
+
+}  // namespace
+
 bool lay_out_inside(Builder& builder, const std::string& name, const Tile& tile, const LoopIds& loops) {
   if (tile.row_period > 1) return false;
   const View& view = builder.view;
@@ -74,8 +101,12 @@ bool lay_out_inside(Builder& builder, const std::string& name, const Tile& tile,
   if (!schedule.reorder(order).ok()) return false;
   const bool is_padded =
       tile.pads && builder.decide(name, "pad_columns", true) && tried(schedule.pad(name, tile.vector_axis));
-  if (!tile.window.empty() && tried(schedule.decompose_reduction(name, order[front])))
-    lay_out_initialization(builder, name);
+  const bool is_part = !is_padded && columns % tile.width() != 0;
+  const std::string computing = is_part && front > 0 && builder.decide(name, "sum_apart", true)
+                                    ? sum_apart(builder, name, tile, order[front - 1])
+                                    : name;
+  if (!tile.window.empty() && tried(schedule.decompose_reduction(computing, order[front])))
+    lay_out_initialization(builder, computing);
   if (!tensorize(builder, inner)) return false;
   if (!steps.empty()) (void)tried(schedule.unroll(steps[1]));
   if (!down.empty() && lines % tile.rows != 0 && lines > tile.rows && builder.decide(name, "peel_rows", true))
