@@ -1,8 +1,12 @@
 #include "kernel/sqlite.h"
 
+#include <fcntl.h>
+#include <fmt/format.h>
 #include <sqlite3.h>
+#include <unistd.h>
 
 #include <chrono>
+#include <system_error>
 #include <thread>
 
 #include "util/check.h"
@@ -36,6 +40,28 @@ Error failure(sqlite3* database, int code) {
     default:
       return unsupported("", "a database that can be read and written expected, found: {}", sqlite3_errmsg(database));
   }
+}
+
+/// Whether SQLite could not make the files that it reads with, and need not: all that was written is in the file
+/// itself.
+bool is_all_there_is(const std::filesystem::path& file) {
+  const std::filesystem::path folder = file.has_parent_path() ? file.parent_path() : ".";
+  if (faccessat(AT_FDCWD, folder.c_str(), W_OK, AT_EACCESS) == 0) return false;
+  std::error_code error;
+  const auto written_ahead = std::filesystem::file_size(file.string() + "-wal", error);
+  return error ? error == std::errc::no_such_file_or_directory : written_ahead == 0;
+}
+
+/// As SQLite's addresses of files that nobody changes.
+std::string immutable(const std::filesystem::path& file) {
+  std::string address = "file:";
+  for (const char c : file.string()) {
+    if (c == '%' || c == '?' || c == '#')
+      address += fmt::format("%{:02x}", static_cast<unsigned char>(c));
+    else
+      address += c;
+  }
+  return address + "?immutable=1";
 }
 
 }  // namespace
@@ -91,7 +117,9 @@ Result<Database> Database::open(const std::filesystem::path& file, bool may_make
                                 std::function<void()> before_statement) {
   sqlite3* made = nullptr;
   const int code =
-      sqlite3_open_v2(file.c_str(), &made, SQLITE_OPEN_READWRITE | (may_make ? SQLITE_OPEN_CREATE : 0), nullptr);
+      !may_make && is_all_there_is(file)
+          ? sqlite3_open_v2(immutable(file).c_str(), &made, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, nullptr)
+          : sqlite3_open_v2(file.c_str(), &made, SQLITE_OPEN_READWRITE | (may_make ? SQLITE_OPEN_CREATE : 0), nullptr);
   Database database(made);
   if (code != SQLITE_OK) return failure(made, code);
   sqlite3_busy_timeout(made, kPatienceMs);

@@ -54,8 +54,9 @@ enum class Journal {
 class Database {
  public:
   static Database in_memory();
-  /// Made where `may_make`. Others' locks are waited for, some seconds. `before_statement` is called before each
-  /// statement: tests let others go first there.
+  /// Made where `may_make`. Others' locks are waited for, some seconds. To be read alone, from a folder where nothing
+  /// can be made, it is taken as a file that nobody changes. `before_statement` is called before each statement: tests
+  /// let others go first there.
   static Result<Database> open(const std::filesystem::path& file, bool may_make,
                                std::function<void()> before_statement = {});
 

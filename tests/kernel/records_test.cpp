@@ -484,6 +484,30 @@ TEST_F(RecordsFile, TimesThatNobodyMeasuredAreNotTaken) {
   }
 }
 
+/// As whoever is not root: where nothing can be made beside the file.
+TEST_F(RecordsFile, IsReadInAFolderThatCantBeWrittenTo) {
+  const std::filesystem::path folder = path("fol?der");
+  std::filesystem::create_directory(folder);
+  const std::filesystem::path file = folder / "50%.sqlite";
+  ASSERT_TRUE(Records::open(file)->add(record(1, 2)).ok());
+  std::filesystem::permissions(path().parent_path(), std::filesystem::perms{0755});
+  std::filesystem::permissions(folder, std::filesystem::perms{0555});
+  const pid_t child = fork();
+  if (child == 0) {
+    constexpr uid_t kNobody = 65534;
+    if (geteuid() == 0 && setuid(kNobody) != 0) _exit(2);
+    auto records = Records::open(file);
+    const bool is_read = records.ok() && all(*records) == std::vector{record(1, 2)};
+    const auto written = records.ok() ? records->add(record(2, 1)) : Result<void>();
+    _exit(is_read && !written.ok() && all(*records) == std::vector{record(1, 2)} ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  std::filesystem::permissions(folder, std::filesystem::perms{0755});
+  EXPECT_FALSE(std::filesystem::exists(file.string() + "-shm"));
+}
+
 TEST_F(RecordsFile, WhereNobodyAskedForAFileMemoryDoesToo) {
   write_file(path("file"), "");
   write_file(path("text"), std::string(2000, 'x'));
