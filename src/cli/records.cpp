@@ -1,5 +1,7 @@
 // isomer records: measured times of tasks, as commands leave them.
+#include <algorithm>
 #include <iostream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -96,8 +98,15 @@ Result<void> export_all(Records& records, const RecordsOptions& options) {
   return file.commit();
 }
 
+/// Whoever changes records wants that kept.
+Result<void> check_kept(const Records& records) {
+  if (const std::string problem = records.problem(); !problem.empty())
+    return unsupported("records", "a file that can be written expected, nothing is kept: {}", problem);
+  return {};
+}
+
 Result<void> import_files(Records& records, const RecordsOptions& options) {
-  int64_t count = 0;
+  std::vector<Record> all;
   for (const std::string& name : options.files) {
     const auto in_file = [&](Error error) { return std::move(error).within(name); };
     auto file = MappedFile::open(name);
@@ -105,9 +114,12 @@ Result<void> import_files(Records& records, const RecordsOptions& options) {
     const auto bytes = (*file)->bytes();
     auto read = parse_record_lines({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
     if (!read.ok()) return in_file(std::move(read).error());
-    TRY_VOID(records.add(*read));
-    count += static_cast<int64_t>(read->size());
+    std::ranges::move(*read, std::back_inserter(all));
   }
+  // All or none, of several files too.
+  TRY_VOID(records.add(all));
+  const size_t count = all.size();
+  TRY_VOID(check_kept(records));
   if (options.json)
     fmt::print("{}\n", json_text({{"imported", count}}));
   else if (!options.quiet)
@@ -117,6 +129,7 @@ Result<void> import_files(Records& records, const RecordsOptions& options) {
 
 Result<void> prune(Records& records, const RecordsOptions& options) {
   TRY(const int64_t removed, records.prune(options.keep, kernel::generator_version()));
+  TRY_VOID(check_kept(records));
   if (options.json)
     fmt::print("{}\n", json_text({{"removed", removed}}));
   else if (!options.quiet)

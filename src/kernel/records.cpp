@@ -297,7 +297,8 @@ class Records::State {
 
   State(std::filesystem::path file, bool falls_back, std::function<void()> before_statement = {})
       : file_(std::move(file)), falls_back_(falls_back), before_statement_(std::move(before_statement)) {}
-  explicit State(Database database) : database_(std::move(database)), set_up_for_(Access::kWrite) {}
+  State(Database database, std::string problem)
+      : problem_(std::move(problem)), database_(std::move(database)), set_up_for_(Access::kWrite) {}
 
   /// What `work` makes of the database; of a value `nothing` where there is none to read.
   template <class Work>
@@ -362,7 +363,9 @@ Records::Records(Records&&) noexcept = default;
 Records& Records::operator=(Records&&) noexcept = default;
 Records::~Records() = default;
 
-Records Records::in_memory() { return Records(std::make_unique<State>(empty_in_memory())); }
+Records Records::in_memory(std::string problem) {
+  return Records(std::make_unique<State>(empty_in_memory(), std::move(problem)));
+}
 
 Result<Records> Records::open(const std::filesystem::path& file, std::function<void()> before_statement) {
   Records records(std::make_unique<State>(file, false, std::move(before_statement)));

@@ -70,7 +70,8 @@ struct Trials {
 /// May be used by several threads.
 class Records {
  public:
-  static Records in_memory();
+  /// `problem`: why there is no file, if there should be one.
+  static Records in_memory(std::string problem = {});
   /// A file, made when something is first written. Errors: it is something else, or broken. `before_statement` is
   /// called before each step in the file: tests let others go first there.
   static Result<Records> open(const std::filesystem::path& file, std::function<void()> before_statement = {});
@@ -106,7 +107,7 @@ class Records {
   Result<std::optional<double>> constant(const std::string& target, const std::string& name) const;
   Result<void> set_constant(const std::string& target, const std::string& name, double value);
 
-  /// Why `open_if_possible` keeps records in memory; empty where it doesn't.
+  /// Why records are kept in memory; empty where they aren't, or are meant to be.
   std::string problem() const;
 
  private:

@@ -81,5 +81,27 @@ TEST_F(RecordsCommand, WrongLinesAreNamedAndNothingIsTaken) {
                "a database of records expected");
 }
 
+/// Where records can be in memory alone, nothing would be left of them.
+TEST_F(RecordsCommand, WhatCantBeKeptIsNotImported) {
+  const std::string lines = file("a.jsonl", line(kTask, "2.5")), binary = tool_path("isomer").string();
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"env", "XDG_CACHE_HOME=/proc"},
+        std::vector<std::string>{"env", "-u", "XDG_CACHE_HOME", "-u", "HOME"}})
+    for (const std::vector<std::string>& work :
+         {std::vector<std::string>{"import", lines, "-q"}, std::vector<std::string>{"prune", "-q"}}) {
+      std::vector<std::string> all = command;
+      all.insert(all.end(), {binary, "records"});
+      all.insert(all.end(), work.begin(), work.end());
+      expect_error(run_program(all), 3, "nothing is kept");
+    }
+}
+
+TEST_F(RecordsCommand, OfSeveralFilesAllAreTakenOrNone) {
+  const std::string right = file("a.jsonl", line(kTask, "2.5")), wrong = file("b.jsonl", "nothing\n");
+  expect_error(records("import", {right, wrong}), 3, "line 1");
+  EXPECT_EQ(records("list").out, "");
+  EXPECT_EQ(records("import", {right, file("c.jsonl", line(kTask, "1.5", "unroll(k2)"))}).out, "2 records read\n");
+}
+
 }  // namespace
 }  // namespace isomer::test
