@@ -63,9 +63,8 @@ Result<std::vector<Rule>> rules_of(const MatchOptions& options, const Theory& th
   if (options.rules.empty()) return rules_of_laws(theory.axioms());
   std::vector<Rule> rules;
   for (const std::string& file : options.rules) {
-    auto read = read_rules(file, theory.axioms());
-    if (!read.ok()) return std::move(read).error().within(file);
-    rules.insert(rules.end(), std::make_move_iterator(read->rules.begin()), std::make_move_iterator(read->rules.end()));
+    TRY(RulesFile read, read_rules(file, theory.axioms()));
+    rules.insert(rules.end(), std::make_move_iterator(read.rules.begin()), std::make_move_iterator(read.rules.end()));
   }
   return rules;
 }

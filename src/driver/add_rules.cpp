@@ -74,9 +74,7 @@ Result<AddedRules> add_rules(const std::vector<StatedEquation>& equations, const
   const auto axioms = verify::all_axioms();
   RulesFile file{fmt::format("(added) {}", stem.filename().string()), {}};
   if (std::filesystem::exists(std::filesystem::path(stem) += ".rules")) {
-    auto read = read_rules(stem, axioms);
-    if (!read.ok()) return std::move(read).error().within(stem.string());
-    file = *std::move(read);
+    TRY(file, read_rules(stem, axioms));
   }
   std::set<std::string> names, texts;
   for (const Rule& rule : file.rules) {

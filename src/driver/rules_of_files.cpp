@@ -13,9 +13,8 @@ Result<std::vector<RulesFile>> read_rules_files(const std::vector<std::string>& 
   if (files.empty()) return shipped_rules(axioms);
   std::vector<RulesFile> result;
   for (const std::string& file : files) {
-    auto rules = read_rules(file, axioms);
-    if (!rules.ok()) return std::move(rules).error().within(file);
-    result.push_back(*std::move(rules));
+    TRY(RulesFile rules, read_rules(file, axioms));
+    result.push_back(std::move(rules));
   }
   return result;
 }

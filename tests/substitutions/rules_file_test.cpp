@@ -96,6 +96,18 @@ TEST_F(RulesFiles, AreWrittenAndReadAsTwoFiles) {
   EXPECT_THAT(missing.error().message(), HasSubstr("other.rules"));
 }
 
+TEST_F(RulesFiles, WhatIsWrongIsSaidOfTheFileThatItStandsIn) {
+  const isomer::test::ScratchFolder folder;
+  const auto complaint = [&](const char* broken) {
+    CHECK(write_rules(folder.path() / "mine", file_, axioms_).ok());
+    isomer::test::write_file(folder.path() / broken, "nothing\n");
+    const auto read = read_rules(folder.path() / "mine.rules", axioms_);
+    return read.ok() ? std::string("(read)") : read.error().message();
+  };
+  EXPECT_THAT(complaint("mine.proofs"), StartsWith((folder.path() / "mine.proofs: line 1: ").string()));
+  EXPECT_THAT(complaint("mine.rules"), StartsWith((folder.path() / "mine.rules: line 1: ").string()));
+}
+
 TEST_F(RulesFiles, BrokenLinesOfRulesGetASentence) {
   const auto says = [](const char* from, const char* to, const char* place, const char* what) {
     expect_complaint(false, from, to, place, what);

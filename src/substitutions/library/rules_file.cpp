@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
+#include <set>
 
 #include "util/file.h"
 #include "util/output_file.h"
@@ -32,51 +34,67 @@ std::string print_proofs(const RulesFile& file, std::span<const verify::StatedAx
   return result;
 }
 
+namespace {
+
+/// What stands behind the title, line by line, and who made the file.
+template <class LineRead>
+Result<std::string> read_lines(std::string_view text, const LineRead& line_read) {
+  std::optional<std::string> made_by;
+  int number = 0;
+  for (const std::string_view line : split(text, "\n")) {
+    const std::string place = fmt::format("line {}", ++number);
+    if (line.empty()) continue;
+    if (line.starts_with("# laws ")) {
+      return invalid(place, "laws by their names expected, a file of an older version found; generate it again");
+    } else if (line.starts_with(kMadeBy)) {
+      made_by = line.substr(kMadeBy.size());
+    } else if (!line.starts_with('#')) {
+      if (auto done = line_read(line); !done.ok()) return std::move(done).error().within(place);
+    }
+  }
+  if (!made_by) return invalid("", "a line '{}…' expected, none found", kMadeBy);
+  return *std::move(made_by);
+}
+
+Result<RulesFile> parse_statements(std::string_view rules) {
+  RulesFile result;
+  std::set<std::string, std::less<>> names;
+  TRY(result.made_by, read_lines(rules, [&](std::string_view line) -> Result<void> {
+        TRY(Rule rule, parse_rule(line));
+        if (!names.insert(rule.name).second)
+          return invalid("", "a name of its own expected, a second rule '{}' found", rule.name);
+        result.rules.push_back(std::move(rule));
+        return {};
+      }));
+  return result;
+}
+
+Result<void> parse_proofs(std::string_view proofs, std::span<const verify::StatedAxiom> axioms, RulesFile& file) {
+  const LawNumbers laws = law_numbers(axioms);
+  std::map<std::string, Rule*, std::less<>> places;
+  for (Rule& rule : file.rules) places.emplace(rule.name, &rule);
+  Rule* of = nullptr;
+  TRY(file.made_by, read_lines(proofs, [&](std::string_view line) -> Result<void> {
+        if (!line.starts_with('\t')) {
+          const auto place = places.find(line);
+          if (place == places.end()) return invalid("", "the name of a rule expected, '{}' found", line);
+          of = place->second;
+          return {};
+        }
+        if (!of) return invalid("", "the name of a rule expected, a use of a law found");
+        TRY(verify::LawUse use, parse_use(line.substr(1), laws, axioms));
+        of->proof.uses.push_back(std::move(use));
+        return {};
+      }));
+  return {};
+}
+
+}  // namespace
+
 Result<RulesFile> parse_rules(std::string_view rules, std::string_view proofs,
                               std::span<const verify::StatedAxiom> axioms) {
-  RulesFile result;
-  const LawNumbers laws = law_numbers(axioms);
-  std::map<std::string, size_t, std::less<>> places;
-  int number = 0;
-  const auto read = [&](std::string_view text, const auto& line_read) -> Result<void> {
-    number = 0;
-    bool has_title = false;
-    for (const std::string_view line : split(text, "\n")) {
-      ++number;
-      const std::string place = fmt::format("line {}", number);
-      if (line.empty()) continue;
-      if (line.starts_with("# laws ")) {
-        return invalid(place, "laws by their names expected, a file of an older version found; generate it again");
-      } else if (line.starts_with(kMadeBy)) {
-        result.made_by = line.substr(kMadeBy.size());
-        has_title = true;
-      } else if (!line.starts_with('#')) {
-        if (auto done = line_read(line); !done.ok()) return std::move(done).error().within(place);
-      }
-    }
-    if (!has_title) return invalid("", "a line '{}…' expected, none found", kMadeBy);
-    return {};
-  };
-  TRY_VOID(read(rules, [&](std::string_view line) -> Result<void> {
-    TRY(Rule rule, parse_rule(line));
-    if (!places.emplace(rule.name, result.rules.size()).second)
-      return invalid("", "a name of its own expected, a second rule '{}' found", rule.name);
-    result.rules.push_back(std::move(rule));
-    return {};
-  }));
-  Rule* of = nullptr;
-  TRY_VOID(read(proofs, [&](std::string_view line) -> Result<void> {
-    if (!line.starts_with('\t')) {
-      const auto place = places.find(line);
-      if (place == places.end()) return invalid("", "the name of a rule expected, '{}' found", line);
-      of = &result.rules[place->second];
-      return {};
-    }
-    if (!of) return invalid("", "the name of a rule expected, a use of a law found");
-    TRY(verify::LawUse use, parse_use(line.substr(1), laws, axioms));
-    of->proof.uses.push_back(std::move(use));
-    return {};
-  }));
+  TRY(RulesFile result, parse_statements(rules));
+  TRY_VOID(parse_proofs(proofs, axioms, result));
   return result;
 }
 
@@ -120,9 +138,14 @@ Result<void> write_rules(const std::filesystem::path& path, const RulesFile& fil
 }
 
 Result<RulesFile> read_rules(const std::filesystem::path& path, std::span<const verify::StatedAxiom> axioms) {
-  TRY(const std::string rules, read(with_ending(path, ".rules")));
-  TRY(const std::string proofs, read(with_ending(path, ".proofs")));
-  return parse_rules(rules, proofs, axioms);
+  const std::filesystem::path of_rules = with_ending(path, ".rules"), of_proofs = with_ending(path, ".proofs");
+  TRY(const std::string rules, read(of_rules));
+  TRY(const std::string proofs, read(of_proofs));
+  auto result = parse_statements(rules);
+  if (!result.ok()) return std::move(result).error().within(of_rules.string());
+  if (auto done = parse_proofs(proofs, axioms, *result); !done.ok())
+    return std::move(done).error().within(of_proofs.string());
+  return result;
 }
 
 }  // namespace isomer::substitutions

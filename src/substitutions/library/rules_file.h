@@ -32,5 +32,6 @@ std::filesystem::path rules_stem(std::filesystem::path path);
 /// STEM.rules and STEM.proofs, of either STEM or STEM.rules.
 Result<void> write_rules(const std::filesystem::path& path, const RulesFile& file,
                          std::span<const verify::StatedAxiom> axioms);
+/// Errors name the file of the two.
 Result<RulesFile> read_rules(const std::filesystem::path& path, std::span<const verify::StatedAxiom> axioms);
 }  // namespace isomer::substitutions
