@@ -48,7 +48,8 @@ Result<std::variant<Rule, verify::Counterexample>> rule_of(const StatedEquation&
     for (size_t k = places.size(); k-- > 0 && !found;) found = counterexample_of(places[k], float_class, random);
     return found;
   };
-  // Refuted at one of them, or proved at the first that can be; what has a proof is tried as what it claims to be, too.
+  // Refuted at one of them, or proved at the first that can be; what has a proof is tried as what it claims to be, too,
+  // and what has none as exact.
   if (auto found = counterexample(FloatClass::kUnsafe)) return Made(*std::move(found));
   std::optional<Error> last;
   std::optional<Rule> rule;
@@ -60,7 +61,16 @@ Result<std::variant<Rule, verify::Counterexample>> rule_of(const StatedEquation&
       last = std::move(proved).error();
   }
   for (size_t k = 0; k < std::min(places.size(), kMostProved) && !rule; ++k) rule = rule_by_elements(places[k], prover);
-  if (!rule) return *std::move(last);
+  if (!rule) {
+    if (auto found = counterexample(FloatClass::kExact)) return Made(*std::move(found));
+    TRY(const Judgement judged, judge(places.front(), prover, seed));
+    if (judged.counterexample) return Made(*judged.counterexample);
+    if (judged.verdict == Judgement::Verdict::kProved)
+      return invalid(stated.text(),
+                     "a proof that each use of a rule can repeat expected, found that its elements are equal at these "
+                     "sizes, for reasons that no proof says");
+    return *std::move(last);
+  }
   if (rule->float_class < FloatClass::kFinite)
     if (auto found = counterexample(rule->float_class)) return Made(*std::move(found));
   return Made(*std::move(rule));

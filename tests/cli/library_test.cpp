@@ -72,6 +72,19 @@ TEST_F(CheckEquations, WhatIsAddedIsOneObject) {
   EXPECT_THAT(json::parse(wrong.out)["refuted"]["equation"].get<std::string>(), HasSubstr("Relu(x)"));
 }
 
+/// Both commands say the same of an equation that holds but where numbers are not finite, and of one that is not proved
+/// by anything that a rule could repeat.
+TEST_F(CheckEquations, WhatIsNotAddedIsRefutedOrSaidToBeEqualAlone) {
+  const std::string divided = equations("x[2,3] y[2,3] | Mul(Div(x,y),y) = x\n");
+  const Outcome refuted = isomer({"library", "add", divided, "-o", path("mine")});
+  EXPECT_EQ(refuted.exit_code, 1) << refuted.err;
+  EXPECT_THAT(refuted.out, testing::StartsWith("refuted  Mul(Div(x,y),y) = x\n"));
+  EXPECT_THAT(refuted.out, HasSubstr("nan"));
+  EXPECT_FALSE(std::filesystem::exists(path("mine.rules")));
+  expect_error(isomer({"library", "add", equations("x[2,3] | Log(Exp(x)) = x\n"), "-o", path("mine")}), 3,
+               "its elements are equal at these sizes");
+}
+
 TEST_F(CheckEquations, SaysWhatEachFollowsFrom) {
   const std::string file = equations(
       "C04 | x[2,4] v[4,3] w[3,5] | MatMul(MatMul(x,v),w) = MatMul(x,MatMul(v,w))\n"
