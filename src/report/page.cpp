@@ -85,10 +85,10 @@ class Page {
     add_regions();
     add_check();
     add_times();
-    // "</" would end the script.
-    std::string facts = facts_.dump(1, ' ', true, json::error_handler_t::replace);
-    for (size_t at = facts.find("</"); at != std::string::npos; at = facts.find("</", at + 3))
-      facts.insert(at + 1, "\\");
+    // "</" would end the script, and "<!--<script" would keep it from ending. Outside of strings JSON has no "<".
+    std::string facts;
+    for (const char c : facts_.dump(1, ' ', true, json::error_handler_t::replace))
+      c == '<' ? facts.append("\\u003c") : facts.append(1, c);
     text_ += fmt::format(
         "</main>\n<script type=\"application/json\" id=\"report\">{}</script>\n<script>{}</script>\n"
         "</body></html>\n",

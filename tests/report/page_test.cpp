@@ -147,5 +147,16 @@ TEST(Page, IsHtmlWhateverNamesAre) {
   EXPECT_EQ(json::parse(html.substr(begin, html.find("</script>", begin) - begin))["model"], "</script><b>");
 }
 
+/// Behind "<!--<script" a script goes on beyond its end.
+TEST(Page, ItsScriptsEndWhateverNamesAre) {
+  json facts = kFacts;
+  facts["model"] = "<!--<script>";
+  const std::string html = page({"m.onnx", nullptr, nullptr, {}}, facts);
+  const size_t begin = html.find("id=\"report\">") + 12;
+  const std::string inside = html.substr(begin, html.find("</script>", begin) - begin);
+  EXPECT_EQ(inside.find('<'), std::string::npos);
+  EXPECT_EQ(json::parse(inside), facts);
+}
+
 }  // namespace
 }  // namespace isomer::report
