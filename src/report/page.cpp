@@ -65,6 +65,23 @@ std::vector<DrawnChange> drawn_changes(const Graph& before, const Graph& after, 
   return result;
 }
 
+/// Of millions of runs, as of a small model, enough to draw them.
+json with_fewer_runs(json facts) {
+  const auto thin_out = [](json& of, const char* name) {
+    if (!of.contains(name) || !of[name].is_array() || of[name].size() <= kMostRuns) return;
+    json few = json::array();
+    const size_t count = of[name].size();
+    for (size_t k = 0; k < kMostRuns; ++k) few.push_back(of[name][k * count / kMostRuns]);
+    of[std::string(name) + "_count"] = count;
+    of[name] = std::move(few);
+  };
+  thin_out(facts, "times_ms");
+  thin_out(facts, "device_times_ms");
+  if (facts.contains("against") && facts["against"].is_object())
+    for (json& peer : facts["against"]) thin_out(peer, "times_ms");
+  return facts;
+}
+
 class Page {
  public:
   Page(const PageInput& input, const json& facts) : input_(input), facts_(facts) {}
@@ -87,7 +104,7 @@ class Page {
     add_times();
     // "</" would end the script, and "<!--<script" would keep it from ending. Outside of strings JSON has no "<".
     std::string facts;
-    for (const char c : facts_.dump(1, ' ', true, json::error_handler_t::replace))
+    for (const char c : with_fewer_runs(facts_).dump(1, ' ', true, json::error_handler_t::replace))
       c == '<' ? facts.append("\\u003c") : facts.append(1, c);
     text_ += fmt::format(
         "</main>\n<script type=\"application/json\" id=\"report\">{}</script>\n<script>{}</script>\n"

@@ -22,6 +22,9 @@ struct PageInput {
   std::vector<RuleText> rules;
 };
 
+/// Of `bench`, the runs of one program that stand in the page's JSON; of more, those evenly spaced.
+inline constexpr size_t kMostRuns = 4000;
+
 /// `facts`: as `optimize`, `bench`, `tune` and `diff` have them; what is not there is left out.
 std::string page(const PageInput& input, const nlohmann::json& facts);
 

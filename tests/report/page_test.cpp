@@ -158,5 +158,28 @@ TEST(Page, ItsScriptsEndWhateverNamesAre) {
   EXPECT_EQ(json::parse(inside), facts);
 }
 
+/// A small model runs millions of times a second.
+TEST(Page, HasNoMoreRunsThanCanBeSeen) {
+  json facts = {
+      {"times_ms", json::array()},
+      {"median_ms", 0.5},
+      {"min_ms", 0.25},
+      {"threads", 1},
+      {"tasks", json::array()},
+      {"against", {{"onnxruntime", {{"version", "1"}, {"ratio", 1.0}, {"ratio_p25", 1.0}, {"ratio_p75", 1.0}}}}}};
+  for (int k = 0; k < 100'000; ++k) facts["times_ms"].push_back(0.25 + 1e-6 * k);
+  facts["against"]["onnxruntime"]["times_ms"] = facts["times_ms"];
+  const std::string html = page({"m.iso", nullptr, nullptr, {}}, facts);
+  EXPECT_EQ(unbalanced(html), "");
+  EXPECT_LT(html.size(), 1'000'000U);
+  EXPECT_THAT(html, HasSubstr("<td>Isomer</td><td>100000</td>"));
+  const size_t begin = html.find("id=\"report\">") + 12;
+  const json inside = json::parse(html.substr(begin, html.find("</script>", begin) - begin));
+  EXPECT_EQ(inside["times_ms"].size(), kMostRuns);
+  EXPECT_EQ(inside["times_ms_count"], 100'000);
+  EXPECT_EQ(inside["times_ms"][kMostRuns / 2], facts["times_ms"][50'000]);
+  EXPECT_EQ(inside["against"]["onnxruntime"]["times_ms"].size(), kMostRuns);
+}
+
 }  // namespace
 }  // namespace isomer::report
