@@ -2,6 +2,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
@@ -52,6 +53,15 @@ std::string text_of(const Graph& graph, NodeId id) {
                      attributes_of(node), fmt::join(results, ", "));
 }
 
+std::string sign_of(GraphDiff::InterfaceChange::Kind kind) {
+  switch (kind) {
+    case GraphDiff::InterfaceChange::Kind::kChanged: return "~";
+    case GraphDiff::InterfaceChange::Kind::kRemoved: return "-";
+    case GraphDiff::InterfaceChange::Kind::kAdded: return "+";
+  }
+  return "";
+}
+
 /// "pads: [0,0] -> [1,1]", "input 1: float32[8,3,3,3] -> float32[8,3,5,5]"
 std::vector<std::string> changes(const Graph& before, const Graph& after, const GraphDiff& diff,
                                  const GraphDiff::Pair& pair) {
@@ -66,8 +76,8 @@ std::vector<std::string> changes(const Graph& before, const Graph& after, const 
     const auto x = a.attributes.find(name), y = b.attributes.find(name);
     const Attribute *first = x == a.attributes.end() ? nullptr : &x->second,
                     *second = y == b.attributes.end() ? nullptr : &y->second;
-    if (!first || !second || attribute_hash(*first) != attribute_hash(*second))
-      result.push_back(fmt::format("{}: {} -> {}", name, text(first), text(second)));
+    if (first && second && attribute_hash(*first) == attribute_hash(*second)) continue;
+    result.push_back(fmt::format("{}: {} -> {}", name, text(first), text(second)));
   }
   for (size_t k = 0; k < a.inputs.size(); ++k) {
     const ValueId x = a.inputs[k], y = b.inputs[k];
@@ -75,6 +85,12 @@ std::vector<std::string> changes(const Graph& before, const Graph& after, const 
     const std::string from = operand(before, x), to = operand(after, y);
     result.push_back(from == to ? fmt::format("input {}: other elements of {}", k, to)
                                 : fmt::format("input {}: {} -> {}", k, from, to));
+  }
+  // Bodies are compared by places of what they capture.
+  for (size_t k = 0; k < std::min(a.captures.size(), b.captures.size()); ++k) {
+    const ValueId x = a.captures[k], y = b.captures[k];
+    if (diff.paired[static_cast<size_t>(y.index)] != x)
+      result.push_back(fmt::format("captured: {} -> {}", operand(before, x), operand(after, y)));
   }
   return result;
 }
@@ -97,20 +113,26 @@ std::string lines_of(const Graph& before, const Graph& after, const GraphDiff& d
   std::string text = fmt::format("{}: {} nodes, {:.2f} MB of weights\n{}: {} nodes, {:.2f} MB of weights\n",
                                  printable(options.before), before.node_count(), megabytes(before),
                                  printable(options.after), after.node_count(), megabytes(after));
-  const auto line = [&](char sign, const std::string& what) { text += fmt::format("{} {}\n", sign, printable(what)); };
+  const auto line = [&](std::string_view sign, const std::string& what) {
+    text += fmt::format("{} {}\n", sign, printable(what));
+  };
+  if (!diff.interface.empty()) text += "@@ inputs and outputs\n";
+  for (const GraphDiff::InterfaceChange& change : diff.interface) line(sign_of(change.kind), change.what);
   for (size_t k = 0; k < diff.places.size(); ++k) {
     const GraphDiff::Place& place = diff.places[k];
     text += fmt::format("@@ place {} of {}\n", k + 1, diff.places.size());
     for (const GraphDiff::Pair& pair : place.changed) {
-      line('~', text_of(after, pair.after));
-      for (const std::string& change : changes(before, after, diff, pair)) line(' ', "    " + change);
+      line("~", text_of(after, pair.after));
+      for (const std::string& change : changes(before, after, diff, pair)) line(" ", "    " + change);
     }
-    for (const NodeId id : place.removed) line('-', text_of(before, id));
-    for (const NodeId id : place.added) line('+', text_of(after, id));
+    for (const NodeId id : place.removed) line("-", text_of(before, id));
+    for (const NodeId id : place.added) line("+", text_of(after, id));
   }
   const Counts counts(diff);
-  return text + fmt::format("{} nodes are the same, {} changed, {} removed, {} added\n", diff.same.size(),
-                            counts.changed, counts.removed, counts.added);
+  text += fmt::format("{} nodes are the same, {} changed, {} removed, {} added", diff.same.size(), counts.changed,
+                      counts.removed, counts.added);
+  if (!diff.interface.empty()) text += "; inputs and outputs differ";
+  return text + "\n";
 }
 
 json node_json(const Graph& graph, NodeId id) {
@@ -135,6 +157,9 @@ json json_of(const Graph& before, const Graph& after, const GraphDiff& diff) {
     places.push_back({{"changed", changed}, {"removed", removed}, {"added", added}});
   }
   const Counts counts(diff);
+  json interface = json::array();
+  for (const GraphDiff::InterfaceChange& change : diff.interface)
+    interface.push_back(sign_of(change.kind) + " " + change.what);
   return {{"nodes_before", before.node_count()},
           {"nodes_after", after.node_count()},
           {"weights_mb_before", megabytes(before)},
@@ -143,6 +168,7 @@ json json_of(const Graph& before, const Graph& after, const GraphDiff& diff) {
           {"changed", counts.changed},
           {"removed", counts.removed},
           {"added", counts.added},
+          {"interface", interface},
           {"places", places}};
 }
 

@@ -1,6 +1,9 @@
 #include "graph/diff.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <numeric>
 #include <set>
@@ -27,8 +30,8 @@ bool have_equal_attributes(const Node& a, const Node& b) {
                     });
 }
 
-/// By ValueId::index, of the expression that makes each value, down to inputs by name and the elements of constants.
-std::vector<Hash128> expression_hashes(const Graph& graph, size_t count) {
+/// By ValueId::index, of the expression that makes each value, down to inputs and the elements of constants.
+std::vector<Hash128> expression_hashes(const Graph& graph, size_t count, Ports ports) {
   std::vector<Hash128> result(count);
   const auto at = [&](ValueId id) -> Hash128& { return result[static_cast<size_t>(id.index)]; };
   for (const ValueId id : graph.values()) {
@@ -36,6 +39,11 @@ std::vector<Hash128> expression_hashes(const Graph& graph, size_t count) {
     if (value.producer.valid()) continue;
     Hasher hasher;
     at(id) = value.constant ? hasher.add(value.constant->content_hash()).finish() : hasher.add(value.name).finish();
+  }
+  // What stands in an input by default is no part of what is made of it.
+  for (size_t k = 0; k < graph.inputs().size(); ++k) {
+    const ValueId input = graph.inputs()[k];
+    at(input) = ports == Ports::kByPlace ? Hasher().add(k).finish() : Hasher().add(graph.value(input).name).finish();
   }
   const auto order = topological_order(graph);
   if (!order.ok()) return result;
@@ -65,12 +73,15 @@ bool are_one_operation(const Graph& before, NodeId a, const Graph& after, NodeId
 
 class Differ {
  public:
-  Differ(const Graph& before, const Graph& after)
+  Differ(const Graph& before, const Graph& after, Ports ports)
       : before_(before),
         after_(after),
+        ports_(ports),
         readers_(after.consumers()),
         to_after_(before.use_counts().size()),
-        to_before_(readers_.size()) {}
+        to_before_(readers_.size()),
+        hashes_before_(expression_hashes(before_, to_after_.size(), ports)),
+        hashes_after_(expression_hashes(after_, to_before_.size(), ports)) {}
 
   GraphDiff run() {
     pair_equal();
@@ -79,6 +90,8 @@ class Differ {
     }
     sort_nodes();
     find_places();
+    compare_ports("input", before_.inputs(), after_.inputs());
+    compare_ports("output", before_.outputs(), after_.outputs());
     result_.paired = std::move(to_before_);
     return std::move(result_);
   }
@@ -99,15 +112,24 @@ class Differ {
     return true;
   }
 
-  /// What is the same expression in both; those that stand in a graph several times one after the other.
+  Hash128 hash_before(ValueId id) const { return hashes_before_[static_cast<size_t>(id.index)]; }
+  Hash128 hash_after(ValueId id) const { return hashes_after_[static_cast<size_t>(id.index)]; }
+
+  /// What is the same expression in both; of those that stand in a graph several times first those of one name, then
+  /// one after the other.
   void pair_equal() {
-    const std::vector<Hash128> hashes_before = expression_hashes(before_, to_after_.size()),
-                               hashes_after = expression_hashes(after_, to_before_.size());
+    std::map<std::pair<Hash128, std::string>, ValueId> named;
+    for (const ValueId id : before_.values()) named.try_emplace({hash_before(id), before_.value(id).name}, id);
+    for (const ValueId id : after_.values())
+      if (const auto found = named.find({hash_after(id), after_.value(id).name}); found != named.end())
+        pair_any(found->second, id);
     std::map<Hash128, std::vector<ValueId>> known;
-    for (const ValueId id : before_.values()) known[hashes_before[static_cast<size_t>(id.index)]].push_back(id);
+    for (const ValueId id : before_.values())
+      if (!after_of(id).valid()) known[hash_before(id)].push_back(id);
     for (auto& [hash, ids] : known) std::reverse(ids.begin(), ids.end());
     for (const ValueId id : after_.values()) {
-      const auto found = known.find(hashes_after[static_cast<size_t>(id.index)]);
+      if (before_of(id).valid()) continue;
+      const auto found = known.find(hash_after(id));
       if (found == known.end() || found->second.empty()) continue;
       pair_any(found->second.back(), id);
       found->second.pop_back();
@@ -115,13 +137,18 @@ class Differ {
   }
 
   void pair_names() {
+    const auto pair_of_one_type = [&](ValueId before, ValueId after) {
+      if (before_.value(before).type == after_.value(after).type) pair(before, after);
+    };
+    if (ports_ == Ports::kByPlace)
+      for (size_t k = 0; k < std::min(before_.outputs().size(), after_.outputs().size()); ++k)
+        pair_of_one_type(before_.outputs()[k], after_.outputs()[k]);
     std::map<std::string, ValueId> known;
     for (const ValueId id : before_.values())
       if (!before_.value(id).name.empty()) known.emplace(before_.value(id).name, id);
     for (const ValueId id : after_.values()) {
       const auto found = known.find(after_.value(id).name);
-      if (found == known.end()) continue;
-      if (before_.value(found->second).type == after_.value(id).type) pair(found->second, id);
+      if (found != known.end()) pair_of_one_type(found->second, id);
     }
   }
 
@@ -168,8 +195,9 @@ class Differ {
   }
 
   bool read_the_same(const Node& a, const Node& b) {
-    return std::equal(a.inputs.begin(), a.inputs.end(), b.inputs.begin(), b.inputs.end(),
-                      [&](ValueId x, ValueId y) { return x.valid() ? after_of(x) == y && y.valid() : !y.valid(); });
+    const auto are_one = [&](ValueId x, ValueId y) { return x.valid() ? after_of(x) == y && y.valid() : !y.valid(); };
+    return std::equal(a.inputs.begin(), a.inputs.end(), b.inputs.begin(), b.inputs.end(), are_one) &&
+           std::equal(a.captures.begin(), a.captures.end(), b.captures.begin(), b.captures.end(), are_one);
   }
 
   void sort_nodes() {
@@ -254,9 +282,74 @@ class Differ {
     for (const NodeId id : added_) place().added.push_back(id);
   }
 
+  using Kind = GraphDiff::InterfaceChange::Kind;
+
+  std::string described(std::string_view what, const Graph& graph, ValueId id) const {
+    return fmt::format("{} {} {}", what, graph.value(id).name, graph.value(id).type.text());
+  }
+
+  /// For each of the second list the place in the first one of what it is there; -1: it is new.
+  std::vector<int> counterparts(const std::vector<ValueId>& before, const std::vector<ValueId>& after) const {
+    std::map<std::string, std::vector<int>> known;
+    for (size_t k = before.size(); k-- > 0;) known[before_.value(before[k]).name].push_back(static_cast<int>(k));
+    std::vector<int> result(after.size(), -1);
+    for (size_t k = 0; k < after.size(); ++k) {
+      if (ports_ == Ports::kByPlace) {
+        if (k < before.size()) result[k] = static_cast<int>(k);
+      } else if (const auto found = known.find(after_.value(after[k]).name);
+                 found != known.end() && !found->second.empty()) {
+        result[k] = found->second.back();
+        found->second.pop_back();
+      }
+    }
+    return result;
+  }
+
+  void compare_ports(std::string_view what, const std::vector<ValueId>& before, const std::vector<ValueId>& after) {
+    const auto add = [&](Kind kind, std::string text) { result_.interface.push_back({kind, std::move(text)}); };
+    const std::vector<int> there = counterparts(before, after);
+    std::vector<int> kept;
+    std::copy_if(there.begin(), there.end(), std::back_inserter(kept), [](int place) { return place >= 0; });
+    for (size_t k = 0; k < before.size(); ++k)
+      if (std::find(kept.begin(), kept.end(), static_cast<int>(k)) == kept.end())
+        add(Kind::kRemoved, described(what, before_, before[k]));
+    std::vector<int> in_order = kept;
+    std::sort(in_order.begin(), in_order.end());
+    for (size_t k = 0, number = 0; k < after.size(); ++k) {
+      if (there[k] < 0) {
+        add(Kind::kAdded, described(what, after_, after[k]));
+        continue;
+      }
+      const ValueId x = before[static_cast<size_t>(there[k])], y = after[k];
+      const auto differs = [&](const std::string& how) {
+        add(Kind::kChanged, fmt::format("{} {}: {}", what, after_.value(y).name, how));
+      };
+      if (there[k] != in_order[number++]) differs(fmt::format("number {} -> {}", there[k], k));
+      if (before_.value(x).type != after_.value(y).type)
+        differs(before_.value(x).type.text() + " -> " + after_.value(y).type.text());
+      if (what == "output") compare_results(x, y, differs);
+      const auto &first = before_.value(x).constant, &second = after_.value(y).constant;
+      if (what == "input" && (first ? !second || first->content_hash() != second->content_hash() : second.has_value()))
+        differs("other elements by default");
+    }
+  }
+
+  template <class Differs>
+  void compare_results(ValueId x, ValueId y, const Differs& differs) {
+    if (before_of(y) == x || hash_before(x) == hash_after(y)) return;
+    if (before_of(y).valid())
+      differs("now what " + before_.value(before_of(y)).name + " was");
+    else if (after_of(x).valid())
+      differs("what it was is now " + after_.value(after_of(x)).name);
+    else if (before_.is_constant(x) && after_.is_constant(y) && before_.value(x).type == after_.value(y).type)
+      differs("other elements of " + after_.value(y).type.text());
+  }
+
   const Graph &before_, &after_;
+  const Ports ports_;
   std::vector<std::vector<NodeId>> readers_;
   std::vector<ValueId> to_after_, to_before_;
+  const std::vector<Hash128> hashes_before_, hashes_after_;
   std::vector<GraphDiff::Pair> changed_;
   std::vector<NodeId> removed_, added_;
   GraphDiff result_;
@@ -264,6 +357,6 @@ class Differ {
 
 }  // namespace
 
-GraphDiff diff(const Graph& before, const Graph& after) { return Differ(before, after).run(); }
+GraphDiff diff(const Graph& before, const Graph& after, Ports ports) { return Differ(before, after, ports).run(); }
 
 }  // namespace isomer

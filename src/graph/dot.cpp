@@ -134,6 +134,9 @@ class DiffWriter {
       : before_(before), after_(after), diff_(diff) {}
 
   std::string run() {
+    for (size_t k = 0; k < diff_.interface.size(); ++k)
+      text_ += fmt::format("  p{} [label=\"{}\", shape=note, fillcolor={}, style=filled];\n", k,
+                           escaped(diff_.interface[k].what), color_of(diff_.interface[k].kind));
     for (const GraphDiff::Place& place : diff_.places) {
       for (const GraphDiff::Pair& pair : place.changed) {
         add(after_, pair.after, "orange");
@@ -152,6 +155,15 @@ class DiffWriter {
   }
 
  private:
+  static std::string_view color_of(GraphDiff::InterfaceChange::Kind kind) {
+    switch (kind) {
+      case GraphDiff::InterfaceChange::Kind::kChanged: return "orange";
+      case GraphDiff::InterfaceChange::Kind::kRemoved: return "lightcoral";
+      case GraphDiff::InterfaceChange::Kind::kAdded: return "palegreen";
+    }
+    return "white";
+  }
+
   void add(const Graph& graph, NodeId id, std::string_view color) {
     const Node& node = graph.node(id);
     const std::string self = fmt::format("n{}", names_.size());

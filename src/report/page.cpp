@@ -156,6 +156,14 @@ class Page {
         "ways. <kbd>j</kbd> <kbd>k</kbd> move between them, <kbd>Enter</kbd> opens one.</p>\n"
         "<input id=\"filter\" type=\"search\" placeholder=\"filter by operator or name\"/>\n",
         found.same.size(), found.places.size(), changes.size());
+    if (!found.interface.empty()) text_ += "<h3>Inputs and outputs</h3>\n<ul id=\"interface\">";
+    for (const GraphDiff::InterfaceChange& change : found.interface)
+      text_ += fmt::format("<li>{}{}</li>",
+                           change.kind == GraphDiff::InterfaceChange::Kind::kRemoved ? "gone: "
+                           : change.kind == GraphDiff::InterfaceChange::Kind::kAdded ? "new: "
+                                                                                     : "",
+                           escaped(change.what));
+    if (!found.interface.empty()) text_ += "</ul>\n";
     for (const DrawnChange& change : changes) add_change(change);
     text_ += "</section>\n";
   }

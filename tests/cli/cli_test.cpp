@@ -463,6 +463,24 @@ TEST_F(CommandLine, ReportsArePagesWhereTheirNamesSaySo) {
   EXPECT_THAT(outcome.out, testing::StartsWith("<!DOCTYPE html>"));
 }
 
+TEST_F(CommandLine, DiffSaysWhatBecameOfInterfacesAndBranches) {
+  const auto named = [&](const std::string& result, const std::string& op) {
+    return model("opset 17\ngraph g(x: float32[4], c: bool[]) -> (" + result + ": float32[4]) {\n  " + result +
+                     R"( = If(c) captures (x) {
+    then_branch = graph t() captures (a: float32[4]) -> (r) { r = Relu(a) },
+    else_branch = graph e() captures (b: float32[4]) -> (s) { s = )" +
+                     op + "(b) }\n  }\n}\n",
+                 result + op + ".onnx");
+  };
+  const std::string before = named("y", "Tanh");
+  const Outcome renamed = isomer({"diff", before, named("z", "Tanh")});
+  EXPECT_THAT(renamed.out, HasSubstr("- output y float32[4]\n+ output z float32[4]\n"));
+  EXPECT_THAT(renamed.out,
+              HasSubstr("1 nodes are the same, 0 changed, 0 removed, 0 added; inputs and outputs differ\n"));
+  EXPECT_EQ(json::parse(isomer({"diff", before, named("z", "Tanh"), "--json"}).out)["interface"],
+            (json{"- output y float32[4]", "+ output z float32[4]"}));
+}
+
 TEST_F(CommandLine, JsonIsAllThatStandardOutputHolds) {
   const std::string file = model(kSmall, "small.onnx");
   EXPECT_EQ(json::parse(isomer({"optimize", file, "-o", path("out.onnx"), "--json"}).out)["nodes_after"], 2);

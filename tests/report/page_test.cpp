@@ -181,5 +181,14 @@ TEST(Page, HasNoMoreRunsThanCanBeSeen) {
   EXPECT_EQ(inside["against"]["onnxruntime"]["times_ms"].size(), kMostRuns);
 }
 
+TEST(Page, SaysWhichInputsAndOutputsDiffer) {
+  const Graph before = parsed("opset 17\ngraph g(x: float32[4]) -> (a: float32[4]) {\n  a = Relu(x)\n}\n"),
+              after = parsed("opset 17\ngraph g(x: float32[4]) -> (b: float32[4]) {\n  b = Relu(x)\n}\n");
+  const std::string html = page({"m.onnx", &before, &after, {}}, kFacts);
+  EXPECT_EQ(unbalanced(html), "");
+  EXPECT_THAT(html, HasSubstr("<li>gone: output a float32[4]</li><li>new: output b float32[4]</li>"));
+  EXPECT_EQ(page({"m.onnx", &before, &before, {}}, kFacts).find("<h3>Inputs"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace isomer::report
