@@ -62,6 +62,35 @@ std::string sign_of(GraphDiff::InterfaceChange::Kind kind) {
   return "";
 }
 
+std::vector<std::string> changes(const Graph& before, const Graph& after, const GraphDiff& diff,
+                                 const GraphDiff::Pair& pair);
+
+/// What changed in a body: "else_branch: - Tanh(x) -> y float32[4]"; of a large change the first lines.
+std::vector<std::string> changes_within(const std::string& name, const Graph& before, const Graph& after) {
+  constexpr size_t kMost = 12;
+  const GraphDiff found = diff(before, after, Ports::kByPlace);
+  std::vector<std::string> result;
+  const auto line = [&](std::string_view sign, const std::string& what) {
+    result.push_back(fmt::format("{}: {} {}", name, sign, what));
+  };
+  for (const GraphDiff::InterfaceChange& change : found.interface) line(sign_of(change.kind), change.what);
+  for (const GraphDiff::Place& place : found.places) {
+    for (const GraphDiff::Pair& pair : place.changed) {
+      line("~", text_of(after, pair.after));
+      for (const std::string& change : changes(before, after, found, pair)) line(" ", "  " + change);
+    }
+    for (const NodeId id : place.removed) line("-", text_of(before, id));
+    for (const NodeId id : place.added) line("+", text_of(after, id));
+  }
+  if (result.empty()) result.push_back(name + ": others");
+  if (result.size() > kMost) {
+    const size_t more = result.size() - kMost + 1;
+    result.resize(kMost - 1);
+    result.push_back(fmt::format("{}: and {} lines more", name, more));
+  }
+  return result;
+}
+
 /// "pads: [0,0] -> [1,1]", "input 1: float32[8,3,3,3] -> float32[8,3,5,5]"
 std::vector<std::string> changes(const Graph& before, const Graph& after, const GraphDiff& diff,
                                  const GraphDiff::Pair& pair) {
@@ -77,7 +106,12 @@ std::vector<std::string> changes(const Graph& before, const Graph& after, const 
     const Attribute *first = x == a.attributes.end() ? nullptr : &x->second,
                     *second = y == b.attributes.end() ? nullptr : &y->second;
     if (first && second && attribute_hash(*first) == attribute_hash(*second)) continue;
-    result.push_back(fmt::format("{}: {} -> {}", name, text(first), text(second)));
+    const auto *body = first ? std::get_if<GraphPtr>(first) : nullptr,
+               *other = second ? std::get_if<GraphPtr>(second) : nullptr;
+    if (body && other)
+      std::ranges::move(changes_within(name, **body, **other), std::back_inserter(result));
+    else
+      result.push_back(fmt::format("{}: {} -> {}", name, text(first), text(second)));
   }
   for (size_t k = 0; k < a.inputs.size(); ++k) {
     const ValueId x = a.inputs[k], y = b.inputs[k];

@@ -479,6 +479,10 @@ TEST_F(CommandLine, DiffSaysWhatBecameOfInterfacesAndBranches) {
               HasSubstr("1 nodes are the same, 0 changed, 0 removed, 0 added; inputs and outputs differ\n"));
   EXPECT_EQ(json::parse(isomer({"diff", before, named("z", "Tanh"), "--json"}).out)["interface"],
             (json{"- output y float32[4]", "+ output z float32[4]"}));
+  const Outcome changed = isomer({"diff", before, named("y", "Sigmoid")});
+  EXPECT_THAT(changed.out, HasSubstr("else_branch: - Tanh("));
+  EXPECT_THAT(changed.out, HasSubstr("else_branch: + Sigmoid("));
+  EXPECT_THAT(changed.out, testing::Not(HasSubstr("then_branch: ")));
 }
 
 TEST_F(CommandLine, JsonIsAllThatStandardOutputHolds) {
