@@ -92,23 +92,23 @@ class LiveTable {
   std::optional<Clock::time_point> told_;  ///< the last line
 };
 
-/// Of several models each takes the bound dims that it has; one that none of them has is refused by the first.
+/// Of several models each takes the bound dims that it has; one that none of them has is refused.
 Result<std::vector<CommonOptions>> options_by_model(const TuneCommand& options) {
   std::vector<CommonOptions> result(options.files.size(), options);
   if (options.files.size() < 2) return result;
   TRY(const auto bound, options.bound_dims());
-  std::set<std::string> taken;
+  std::set<std::string> known;
   for (size_t k = 0; k < result.size(); ++k) {
     result[k].dims.clear();
     TRY(const LoadedModel model, load_model(options.files[k], result[k]));
-    for (const std::string& dim : free_dims(model.graph))
-      if (const auto size = bound.find(dim); size != bound.end()) {
+    for (const std::string& dim : free_dims(model.graph)) {
+      known.insert(dim);
+      if (const auto size = bound.find(dim); size != bound.end())
         result[k].dims.push_back(fmt::format("{}={}", dim, size->second));
-        taken.insert(dim);
-      }
+    }
   }
   for (const auto& [dim, size] : bound)
-    if (!taken.contains(dim)) result[0].dims.push_back(fmt::format("{}={}", dim, size));
+    if (!known.contains(dim)) return unknown_dim({known.begin(), known.end()}, dim);
   return result;
 }
 

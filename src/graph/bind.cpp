@@ -74,13 +74,18 @@ std::vector<std::string> free_dims(const Graph& graph) {
   return names;
 }
 
+Error unknown_dim(const std::vector<std::string>& known, const std::string& name) {
+  const std::string found = fmt::format("'{}' found", name);
+  return {ErrorKind::kUsage, "--dim",
+          known.empty() ? "no dim expected, as there are no free dims, " + found
+                        : fmt::format("one of the dims {} expected, {}", fmt::join(known, ", "), found)};
+}
+
 Result<void> bind_inputs(Graph& graph, std::map<std::string, int64_t> dims, const std::map<std::string, Dims>& shapes) {
   if (dims.empty() && shapes.empty()) return {};
   const std::vector<std::string> known = free_dims(graph);
   for (const auto& [name, value] : dims)
-    if (std::find(known.begin(), known.end(), name) == known.end())
-      return Error{ErrorKind::kUsage, "--dim",
-                   fmt::format("one of the dims {} expected, '{}' found", fmt::join(known, ", "), name)};
+    if (std::find(known.begin(), known.end(), name) == known.end()) return unknown_dim(known, name);
   for (const auto& [name, shape] : shapes) {
     TRY(const ValueId input, find_input(graph, name));
     TRY_VOID(fix_shape(graph, input, shape, dims));

@@ -17,4 +17,7 @@ Result<void> bind_inputs(Graph& graph, std::map<std::string, int64_t> dims, cons
 /// Symbols that occur in the input shapes, in order of appearance.
 std::vector<std::string> free_dims(const Graph& graph);
 
+/// That of what has the `known` free dims none has this name.
+Error unknown_dim(const std::vector<std::string>& known, const std::string& name);
+
 }  // namespace isomer

@@ -463,6 +463,17 @@ TEST_F(CommandLine, ReportsArePagesWhereTheirNamesSaySo) {
   EXPECT_THAT(outcome.out, testing::StartsWith("<!DOCTYPE html>"));
 }
 
+TEST_F(CommandLine, ADimThatNothingHasIsRefused) {
+  const std::string fixed =
+                        model("opset 17\ngraph g(x: float32[4]) -> (y: float32[4]) {\n  y = Relu(x)\n}\n", "g.onnx"),
+                    small = model(kSmall, "small.onnx");
+  expect_error(isomer({"run", fixed, "--dim", "nope=3"}), 2,
+               "no dim expected, as there are no free dims, 'nope' found");
+  expect_error(isomer({"run", small, "--dim", "nope=3"}), 2, "one of the dims batch expected, 'nope' found");
+  expect_error(isomer({"tune", fixed, small, "--dim", "nope=3"}), 2, "one of the dims batch expected, 'nope' found");
+  expect_error(isomer({"tune", fixed, fixed, "--dim", "nope=3"}), 2, "no free dims");
+}
+
 TEST_F(CommandLine, DiffSaysWhatBecameOfInterfacesAndBranches) {
   const auto named = [&](const std::string& result, const std::string& op) {
     return model("opset 17\ngraph g(x: float32[4], c: bool[]) -> (" + result + ": float32[4]) {\n  " + result +
