@@ -19,22 +19,25 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using nlohmann::json;
 
-/// The time of a task that runs others has theirs in it.
+/// The time of a task that runs others has theirs in it. Medians, of shares too: what interrupts a run takes as long as
+/// it likes.
 json tasks_of(const runtime::Session& session) {
-  int64_t total = 0;
+  const auto all_of = [](const runtime::StepTime& time) {
+    return static_cast<double>(time.median_nanoseconds) * static_cast<double>(time.runs);
+  };
+  double total = 0;
   for (const auto& time : session.times())
-    if (time.depth == 0) total += time.nanoseconds;
+    if (time.depth == 0) total += all_of(time);
   json tasks = json::array();
   for (const auto& time : session.times()) {
     if (time.runs == 0) continue;
-    const double microseconds = static_cast<double>(time.nanoseconds) / 1e3 / static_cast<double>(time.runs);
-    tasks.push_back(
-        {{"name", time.step->name},
-         {"ops", time.step->operators},
-         {"depth", time.depth},
-         {"share", static_cast<double>(time.nanoseconds) / static_cast<double>(std::max<int64_t>(total, 1))},
-         {"median_us", microseconds},
-         {"gflops", static_cast<double>(time.step->flops) / (microseconds * 1e3)}});
+    const double microseconds = static_cast<double>(std::max<int64_t>(time.median_nanoseconds, 1)) / 1e3;
+    tasks.push_back({{"name", time.step->name},
+                     {"ops", time.step->operators},
+                     {"depth", time.depth},
+                     {"share", all_of(time) / std::max(total, 1.0)},
+                     {"median_us", microseconds},
+                     {"gflops", static_cast<double>(time.step->flops) / (microseconds * 1e3)}});
   }
   return tasks;
 }

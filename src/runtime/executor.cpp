@@ -47,7 +47,7 @@ class Executor::State {
 
   void collect_times(const std::vector<PreparedStep>& steps, int depth, std::vector<StepTime>& times) const {
     for (const PreparedStep& step : steps) {
-      StepTime& time = times.emplace_back(step.step, depth, step.runs, step.nanoseconds);
+      StepTime& time = times.emplace_back(step.step, depth, step.runs, step.nanoseconds, step.times.median());
       for (const PreparedBody& body : step.bodies) time.bodies.push_back(body.runs);
       for (const PreparedBody& body : step.bodies) collect_times(body.steps, depth + 1, times);
     }
@@ -80,8 +80,10 @@ class Executor::State {
     const auto start = std::chrono::steady_clock::now();
     auto done = run_step(step);
     if (done.ok()) done = device_.finish();
-    step.nanoseconds +=
+    const int64_t took =
         std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - start).count();
+    step.nanoseconds += took;
+    step.times.add(took);
     return done;
   }
 

@@ -15,7 +15,8 @@ struct StepTime {
   const Step* step = nullptr;
   int depth = 0;  ///< in bodies of so many steps
   int64_t runs = 0;
-  int64_t nanoseconds = 0;           ///< 0 unless the session is timed
+  int64_t nanoseconds = 0;           ///< of all; 0 unless the session is timed
+  int64_t median_nanoseconds = 0;    ///< of a run; half of them took longer
   std::vector<int64_t> bodies = {};  ///< how often each of its bodies ran: then and else of a branch, or a loop's
 };
 

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "runtime/model.h"
+#include "runtime/time_histogram.h"
 #include "runtime/value_table.h"
 
 namespace isomer::runtime {
@@ -31,6 +32,7 @@ struct PreparedStep {
   size_t span = 1;
   int64_t runs = 0;
   int64_t nanoseconds = 0;
+  TimeHistogram times;
 };
 
 std::vector<PreparedStep> prepare(const Model& model, const std::vector<Step>& steps, ValueTable& table);

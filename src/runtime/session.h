@@ -16,7 +16,7 @@ namespace isomer::runtime {
 struct SessionOptions {
   int threads = 0;          ///< 0: as many as this process may use
   Bindings bindings;        ///< of the model's symbolic dims; none where there is one variant only
-  bool timed = false;       ///< fill the nanoseconds of `Session::times`
+  bool timed = false;       ///< fill the times of `Session::times`
   MemoryLimit memory = {};  ///< for values; what would need more ends with an error of kind kUnsupported
   /// That the variant is to run on; nothing: that of the first one that this machine runs.
   std::optional<DeviceChoice> device = {};

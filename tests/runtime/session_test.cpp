@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "runtime/plan_builder.h"
+#include "runtime/time_histogram.h"
 #include "util/sanitized.h"
 
 namespace isomer::runtime::test {
@@ -21,6 +22,18 @@ using testing::HasSubstr;
 constexpr auto kFloat32 = ElementType::kFloat32;
 constexpr auto kInt64 = ElementType::kInt64;
 constexpr auto kBool = ElementType::kBool;
+
+TEST(TimeHistogram, TellsWhatHalfOfTheRunsTook) {
+  EXPECT_EQ(TimeHistogram().median(), 0);
+  for (const int64_t usual : {int64_t{1}, int64_t{50}, int64_t{255}, int64_t{256}, int64_t{257}, int64_t{1'000},
+                              int64_t{123'456}, int64_t{7'000'000'000}}) {
+    TimeHistogram times;
+    for (int k = 0; k < 1000; ++k) times.add(usual);
+    for (int k = 0; k < 300; ++k) times.add(1'000'000'000'000);  // interrupted
+    times.add(0);
+    EXPECT_NEAR(static_cast<double>(times.median()), static_cast<double>(usual), static_cast<double>(usual) / 128);
+  }
+}
 
 std::unique_ptr<Session> open_session(Artifact artifact, SessionOptions options = {}) {
   auto model = Model::load(std::move(artifact));
