@@ -33,7 +33,8 @@ TunedSchedules::TunedSchedules(const kernel::Records& records, std::string targe
     : records_(records),
       target_(std::move(target)),
       generator_(kernel::generator_version()),
-      maker_(maker_of("tuned", weights, own)) {}
+      maker_(maker_of("tuned", weights, own)),
+      default_maker_(maker_of("default", weights, own)) {}
 
 Result<std::optional<kernel::Scheduled>> TunedSchedules::find(const Hash128& task, const kernel::Schedule& start,
                                                               const kernel::Space& space,
@@ -41,6 +42,8 @@ Result<std::optional<kernel::Scheduled>> TunedSchedules::find(const Hash128& tas
   std::optional<kernel::Scheduled> none;
   TRY(const auto record, records_.best({task, target_, generator_}, maker_));
   if (!record || !record->microseconds) return none;
+  TRY(const auto by_default, records_.best({task, target_, generator_}, default_maker_));
+  if (by_default && by_default->microseconds && *by_default->microseconds <= *record->microseconds) return none;
   const auto trace = kernel::parse_trace(record->trace);
   if (!trace.ok()) return none;
   kernel::Preferring preferring;

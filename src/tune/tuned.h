@@ -30,13 +30,14 @@ class TunedSchedules {
   /// Of the space of that name, where it is not the default one.
   TunedSchedules(const kernel::Records& records, std::string target, Weights weights, std::string_view own = {});
 
-  /// Nothing where there is none, or where its decisions come to another schedule by now. Errors: those of the records.
+  /// Nothing where there is none, where the records know the default schedule to be as fast, or where its decisions
+  /// come to another schedule by now. Errors: those of the records.
   Result<std::optional<kernel::Scheduled>> find(const Hash128& task, const kernel::Schedule& start,
                                                 const kernel::Space& space, const kernel::Machine& machine) const;
 
  private:
   const kernel::Records& records_;
-  const std::string target_, generator_, maker_;
+  const std::string target_, generator_, maker_, default_maker_;
 };
 
 }  // namespace isomer::tune

@@ -536,16 +536,23 @@ class Tuner {
     return record;
   }
 
-  /// The last word on what was found: beside what an earlier run found, and against the default schedule, which
-  /// contests by contest may have lost sight of. It alone keeps a time in the records.
+  /// The last word on what was found, and on what an earlier run left of a task that had trials: one beside the other,
+  /// and against the default schedule, which contests by contest may have lost sight of. It alone keeps a time in the
+  /// records.
   Result<void> confirm() {
     for (size_t number = 0; number < runs_.size(); ++number) {
       TaskRun& run = *runs_[number];
       TaskState& task = state_.tasks[number];
-      if (!task.is_found) continue;
+      const bool has_trials = run.earlier && task.progress.trials > 0 && task.why_not.empty();
+      if (!task.is_found && !has_trials) continue;
       TRY(auto earlier, meet_earlier(number));
-      TRY(const Contest contest, measurer(run).contest(run.first->job, run.best->job));
-      task.is_found = contest.is_won() && contest.ratio >= kLeastSpeedup;
+      Contest contest;
+      if (is_default_best(run)) {
+        task.is_found = false;
+      } else {
+        TRY(contest, measurer(run).contest(run.first->job, run.best->job));
+        task.is_found = contest.is_won() && contest.ratio >= kLeastSpeedup;
+      }
       task.progress.best_us.push_back(task.progress.first_us / (task.is_found ? contest.ratio : 1));
       TRY(std::vector<kernel::Record> records, retired(number));
       if (task.is_found) {
@@ -559,20 +566,28 @@ class Tuner {
     return {};
   }
 
-  /// What another run left, if anything, is the best one where it is faster still.
+  static bool is_default_best(const TaskRun& run) { return run.best->candidate.hash == run.first->candidate.hash; }
+
+  /// What another run left, if anything, is the best one where it is faster still. What stays, although it is not: it
+  /// can't be measured, or it may be faster than the default schedule, which is the best one.
   Result<std::optional<kernel::Record>> meet_earlier(size_t number) {
     TaskRun& run = *runs_[number];
-    std::optional<kernel::Record> record = run.earlier;
-    if (!record) return record;
-    const auto trace = kernel::parse_trace(record->trace);
-    if (!trace.ok()) return std::optional<kernel::Record>();
+    std::optional<kernel::Record> none;
+    if (!run.earlier) return none;
+    const auto trace = kernel::parse_trace(run.earlier->trace);
+    if (!trace.ok()) return none;
     const Candidate earlier = run.candidates.with(decisions_of(*trace));
-    if (earlier.hash != kernel::hash(*trace) || earlier.hash == run.best->candidate.hash) return record;
+    if (earlier.hash != kernel::hash(*trace)) return run.earlier;
+    if (earlier.hash == run.best->candidate.hash) return none;
     auto job = std::move(measurer(run).compile({&earlier, 1})[0]);
-    if (!job.ok()) return record;
+    if (!job.ok()) return run.earlier;
     TRY(const Contest contest, measurer(run).contest(run.best->job, *job));
-    if (contest.is_won()) run.best = Champion{earlier, *std::move(job)};
-    return record;
+    if (contest.is_won()) {
+      run.best = Champion{earlier, *std::move(job)};
+      return none;
+    }
+    const bool is_in_doubt = contest.rounds == 0 || contest.ratio >= kLeastSpeedup;
+    return contest.fault.fault == Fault::kNone && is_default_best(run) && is_in_doubt ? run.earlier : none;
   }
 
   /// All tuned schedules of the task that have a time in the records, without it.

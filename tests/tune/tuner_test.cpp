@@ -258,6 +258,64 @@ TEST(Tuner, KeepsWhatAnEarlierRunFoundWhereThatIsFaster) {
   }
 }
 
+/// Vectors are preferred; without them it is slower, whatever the records say.
+TEST(Tuner, WhatTheRecordsPraiseIsMeasuredAgainstTheDefaultSchedule) {
+  kernel::Space space = slow_space();
+  space[0].modules[0].apply = [](kernel::Builder& builder, const std::string& block) {
+    const int64_t width = builder.decide(block, "width", {1, 8, 16}, 16);
+    const auto inner = builder.schedule.split(builder.schedule.loops(block)->back(), {-1, width});
+    if (width > 1) static_cast<void>(builder.schedule.vectorize((*inner)[1]).ok());
+  };
+  const std::vector<Problem> problems = {slow_problem()};
+  TuneOptions options = options_of(4);
+  options.space = space;
+  options.continues = true;
+  const Candidates candidates(problems[0].start, space, options.machine, 0);
+  const Candidate slow = candidates.with({{candidates.preferred().made.choices[0].choice.name, 1}});
+  kernel::Records records = kernel::Records::in_memory();
+  kernel::Record record;
+  record.key = key_of(problems[0]);
+  record.maker = maker_of("tuned", Weights::kInCache);
+  record.trace = print(slow.made.trace);
+  record.name = problems[0].name;
+  record.microseconds = 1e-3;
+  record.when = 1;
+  ASSERT_TRUE(records.add(record).ok());
+  const TunedSchedules tuned(records, record.key.target, Weights::kInCache);
+  const auto find = [&] { return *tuned.find(record.key.task, problems[0].start, space, options.machine); };
+  ASSERT_TRUE(find());
+  const auto state = tune(problems, {{{1}, 0}}, records, options);
+  ASSERT_TRUE(state.ok()) << state.error().message();
+  const auto found = find();
+  EXPECT_TRUE(!found || found->schedule.trace().decisions[0].value > 1);
+  const auto list = records.list({.maker = record.maker});
+  for (const kernel::Record& each : *list) EXPECT_TRUE(each.trace != record.trace || !each.microseconds);
+}
+
+TEST(Tuner, WhatTheRecordsKnowToBeSlowerThanTheDefaultIsNotFound) {
+  const Problem problem = slow_problem();
+  const kernel::Space space = slow_space();
+  const Candidates candidates(problem.start, space, machine(), 0);
+  const Candidate other = candidates.with({{candidates.preferred().made.choices[0].choice.name, 8}});
+  kernel::Records records = kernel::Records::in_memory();
+  const auto add = [&](std::string_view maker, const Candidate& candidate, double us) {
+    kernel::Record record;
+    record.key = key_of(problem);
+    record.maker = maker_of(maker, Weights::kInCache);
+    record.trace = print(candidate.made.trace);
+    record.microseconds = us;
+    ASSERT_TRUE(records.add(record).ok());
+  };
+  const TunedSchedules tuned(records, key_of(problem).target, Weights::kInCache);
+  const auto is_found = [&] { return tuned.find(problem.hash, problem.start, space, machine())->has_value(); };
+  add("tuned", other, 12);
+  EXPECT_TRUE(is_found());
+  add("default", candidates.preferred(), 15);
+  EXPECT_TRUE(is_found());
+  add("default", candidates.preferred(), 11);
+  EXPECT_FALSE(is_found());
+}
+
 /// A decision whose kernels compute something else is a wrong module's; what it wins by is not taken.
 TEST(Tuner, WrongKernelsAreRecordsOfTheirFault) {
   kernel::Space space = slow_space();
