@@ -1,6 +1,7 @@
 #include "kernel/view.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "kernel/padding.h"
 #include "kernel/tree.h"
@@ -170,18 +171,55 @@ bool View::has_finite_factor(const Block& reduction) const {
 }
 
 bool View::is_known(const std::string& name) const {
-  const std::set<int> written = stores(block(name));
-  const std::set<int> sources = loads(block(name));
-  return std::all_of(sources.begin(), sources.end(),
-                     [&](int source) { return written.contains(source) || is_constant(source); });
+  std::map<int, bool> answers;
+  return is_known(block(name), answers);
 }
 
 bool View::is_constant(int buffer) const {
+  std::map<int, bool> answers;
+  return is_constant(buffer, answers);
+}
+
+bool View::is_known(const Block& block, std::map<int, bool>& answers) const {
+  const std::set<int> written = stores(block);
+  const std::set<int> sources = loads(block);
+  return std::all_of(sources.begin(), sources.end(),
+                     [&](int source) { return written.contains(source) || is_constant(source, answers); });
+}
+
+bool View::is_constant(int buffer, std::map<int, bool>& answers) const {
   if (this->buffer(buffer).is_constant) return true;
+  if (!may_be_constant(buffer)) return false;
+  if (const auto known = answers.find(buffer); known != answers.end()) return known->second;
   const auto makers = writers(kernel(), buffer);
   // Makers of what a block reads stand before it, but in loops that go round.
-  return !makers.empty() && std::all_of(makers.begin(), makers.end(),
-                                        [&](const std::string& maker) { return is_alone(maker) && is_known(maker); });
+  const bool result = !makers.empty() && std::all_of(makers.begin(), makers.end(), [&](const std::string& maker) {
+    return is_alone(maker) && is_known(block(maker), answers);
+  });
+  answers.emplace(buffer, result);
+  return result;
+}
+
+bool View::may_be_constant(int buffer) const {
+  if (made_of_constants_.empty()) {
+    std::vector<char> made(kernel().buffers.size());
+    for (size_t k = 0; k < made.size(); ++k) made[k] = kernel().buffers[k].is_constant;
+    std::map<int, std::vector<const Block*>> makers;
+    for_each_block(kernel().body, [&](const Block& block, const auto&) {
+      for (const int written : stores(block)) makers[written].push_back(&block);
+    });
+    const auto is_made = [&](const Block* block) {
+      const std::set<int> written = stores(*block), sources = loads(*block);
+      return std::all_of(sources.begin(), sources.end(),
+                         [&](int source) { return written.contains(source) || made[static_cast<size_t>(source)]; });
+    };
+    for (bool changes = true; std::exchange(changes, false);)
+      for (const auto& [written, blocks] : makers)
+        if (!made[static_cast<size_t>(written)] && std::all_of(blocks.begin(), blocks.end(), is_made))
+          made[static_cast<size_t>(written)] = changes = true;
+    made_of_constants_ = std::move(made);
+  }
+  return static_cast<size_t>(buffer) >= made_of_constants_.size() || made_of_constants_[static_cast<size_t>(buffer)];
 }
 
 bool View::is_made_before(int buffer, const std::string& name) const {
@@ -214,12 +252,17 @@ Strides View::stored_strides(const Block& reduction) const {
 }
 
 bool View::follows_reduction(const std::string& name) const {
-  if (!is_alone(name)) return false;
-  const Block& each = block(name);
-  if (each.is_reduction()) return true;
-  for (const int read : loads(each))
-    for (const std::string& maker : writers(kernel(), read))
-      if (maker != name && follows_reduction(maker)) return true;
+  std::set<std::string> met = {name};
+  for (std::vector<std::string> open = {name}; !open.empty();) {
+    const std::string next = std::move(open.back());
+    open.pop_back();
+    if (!is_alone(next)) continue;
+    const Block& each = block(next);
+    if (each.is_reduction()) return true;
+    for (const int read : loads(each))
+      for (const std::string& maker : writers(kernel(), read))
+        if (met.insert(maker).second) open.push_back(maker);
+  }
   return false;
 }
 

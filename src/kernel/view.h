@@ -16,7 +16,7 @@ namespace isomer::kernel {
 
 using Strides = std::vector<std::optional<int64_t>>;
 
-/// Always of the schedule as it is now.
+/// Always of the schedule as it is now. Not for several threads at once.
 class View {
  public:
   /// Both outlive it.
@@ -88,8 +88,16 @@ class View {
   bool follows_reduction(const std::string& name) const;
 
  private:
+  /// `answers`, by buffer, to the same question so far.
+  bool is_known(const Block& block, std::map<int, bool>& answers) const;
+  bool is_constant(int buffer, std::map<int, bool>& answers) const;
+  bool may_be_constant(int buffer) const;
+
   const Schedule& schedule_;
   const Machine& machine_;
+  /// By buffer, of those that there were when it was first asked: whether blocks make it of constants alone, in
+  /// whatever loops they stand. No primitive changes what values are made of.
+  mutable std::vector<char> made_of_constants_;
 };
 
 bool holds_select(const Expr& expr);

@@ -92,13 +92,17 @@ Candidate Candidates::with(const Decisions& decisions) const {
   return made_of_open(given);
 }
 
-std::vector<Candidate> Candidates::with_each(const std::vector<Decisions>& all) const {
+std::vector<Candidate> Candidates::with_each(const std::vector<Decisions>& all,
+                                             const std::function<bool()>& is_over) const {
   std::vector<std::optional<Candidate>> made(all.size());
   ThreadPool pool(static_cast<int>(std::clamp<int64_t>(std::ssize(all) / kWorthAThread, 1, available_threads())));
-  pool.run(std::ssize(all),
-           [&](int64_t k, int) { made[static_cast<size_t>(k)].emplace(with(all[static_cast<size_t>(k)])); });
+  pool.run(std::ssize(all), [&](int64_t k, int) {
+    if (is_over && is_over()) return;
+    made[static_cast<size_t>(k)].emplace(with(all[static_cast<size_t>(k)]));
+  });
   std::vector<Candidate> result;
-  for (std::optional<Candidate>& each : made) result.push_back(*std::move(each));
+  for (std::optional<Candidate>& each : made)
+    if (each) result.push_back(*std::move(each));
   return result;
 }
 

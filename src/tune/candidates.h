@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -39,8 +40,8 @@ class Candidates {
 
   /// What is not given, or not among the candidates any more, is as it is preferred.
   Candidate with(const Decisions& decisions) const;
-  /// The same of each, on all cores.
-  std::vector<Candidate> with_each(const std::vector<Decisions>& all) const;
+  /// The same of each, on all cores; once it is over, of those that were made until then.
+  std::vector<Candidate> with_each(const std::vector<Decisions>& all, const std::function<bool()>& is_over = {}) const;
   /// By default, whatever is fixed.
   Candidate preferred() const;
   /// Each choice at random with a chance, else as it is preferred.

@@ -12,6 +12,7 @@
 #include "runtime/plan_fields.h"
 #include "util/parallel.h"
 #include "util/process_limits.h"
+#include "util/stop.h"
 #include "util/threads.h"
 #include "util/worker_process.h"
 
@@ -94,6 +95,10 @@ std::vector<Result<ClockJob>> Compiler::compile(std::span<const Kernel* const> k
   ThreadPool pool(std::max(threads, 1));
   pool.run(std::ssize(kernels), [&](int64_t k, int thread) {
     const auto number = static_cast<size_t>(k);
+    if (const auto stopped = check_stop(); !stopped.ok()) {
+      jobs[number] = Error(stopped.error());
+      return;
+    }
     const Result<MachineCode> found = code(number, copies[static_cast<size_t>(thread)]);
     if (!found.ok())
       jobs[number] = Error(found.error());

@@ -23,7 +23,8 @@ class Once : public Strategy {
   std::vector<Candidate> next(int count) override {
     std::vector<Candidate> result;
     int known = 0;
-    for (int64_t drawn = 0; static_cast<int>(result.size()) < count && drawn < most_drawn_ * count; ++drawn) {
+    for (int64_t drawn = 0; static_cast<int>(result.size()) < count && drawn < most_drawn_ * count && !is_over();
+         ++drawn) {
       std::optional<Candidate> candidate = draw(known);
       if (!candidate) break;
       known = seen_.insert(candidate->hash).second ? 0 : known + 1;
@@ -61,7 +62,7 @@ class Exhaustive : public Once {
  private:
   std::optional<Candidate> draw(int) override {
     while (next_.empty()) {
-      if (open_.empty()) return std::nullopt;
+      if (open_.empty() || is_over()) return std::nullopt;
       const Candidate parent = candidates_.with(open_.front());
       open_.pop_front();
       // What comes to no other schedule is not gone on from.
@@ -125,7 +126,8 @@ class Evolution : public Once {
     best_before_ = parents_.empty() ? Hash128{} : parents_[0].hash;
     std::vector<Candidate> result = beside_best(stale_ >= kStale ? count / 2 : 0);
     if (std::exchange(is_first_, false) && score_)
-      for (Candidate& each : best_scored(drawn_at_random(kFirstPool), count / 2)) result.push_back(std::move(each));
+      for (Candidate& each : best_scored(drawn_at_random(first_pool(count)), count / 2))
+        result.push_back(std::move(each));
     const auto at_random = static_cast<int>(kAtRandom * count);
     const int wanted = count - at_random - static_cast<int>(result.size());
     for (Candidate& each :
@@ -155,10 +157,13 @@ class Evolution : public Once {
  private:
   static constexpr size_t kParents = 24;
   static constexpr double kAtRandom = 0.1, kCrossed = 0.15;
-  static constexpr int kStale = 2;           ///< rounds without a faster one
-  static constexpr size_t kScored = 6;       ///< candidates that are looked at for one that is measured
-  static constexpr size_t kFirstPool = 128;  ///< drawn at random once, of which the best are half of the first round
-  static constexpr int kTries = 8;           ///< to come by new ones
+  static constexpr int kStale = 2;        ///< rounds without a faster one
+  static constexpr size_t kScored = 6;    ///< candidates that are looked at for one that is measured
+  static constexpr int kFirstPool = 128;  ///< drawn at random once, of which the best are half of the first round;
+  static constexpr int kFirstScored = 8;  ///< or, for few trials, so many for each
+  static constexpr int kTries = 8;        ///< to come by new ones
+
+  static size_t first_pool(int count) { return static_cast<size_t>(std::min(kFirstPool, kFirstScored * count)); }
 
   std::optional<Candidate> draw(int) override {
     return candidates_.sampled(random_, random_.chance(0.5) ? random_.uniform(0.05, 0.3) : random_.uniform(0.3, 1));
@@ -180,7 +185,7 @@ class Evolution : public Once {
   std::vector<Candidate> fresh(size_t count, const Some& some) {
     std::vector<Candidate> result;
     std::set<Hash128> among;
-    for (int tries = 0; result.size() < count && tries < kTries; ++tries)
+    for (int tries = 0; result.size() < count && tries < kTries && !is_over(); ++tries)
       for (Candidate& each : some(count - result.size()))
         if (!seen_.contains(each.hash) && among.insert(each.hash).second) result.push_back(std::move(each));
     return result;
@@ -189,7 +194,7 @@ class Evolution : public Once {
   std::vector<Candidate> drawn_at_random(size_t count) {
     return fresh(count, [&](size_t missing) {
       std::vector<Candidate> some;
-      for (size_t k = 0; k < missing; ++k) some.push_back(*draw(0));
+      for (size_t k = 0; k < missing && !is_over(); ++k) some.push_back(*draw(0));
       return some;
     });
   }
@@ -200,7 +205,7 @@ class Evolution : public Once {
     return fresh(count, [&](size_t missing) {
       std::set<Decisions> different;
       for (size_t k = 0; k < 2 * missing && different.size() < missing; ++k) different.insert(child());
-      return candidates_.with_each({different.begin(), different.end()});
+      return candidates_.with_each({different.begin(), different.end()}, [&] { return is_over(); });
     });
   }
 
@@ -228,7 +233,7 @@ class Evolution : public Once {
       const std::vector<Decisions> all = Candidates::neighbours(parents_[0]);
       neighbours_.assign(all.begin(), all.end());
     }
-    while (!neighbours_.empty() && static_cast<int>(result.size()) < count) {
+    while (!neighbours_.empty() && static_cast<int>(result.size()) < count && !is_over()) {
       Candidate candidate = candidates_.with(neighbours_.front());
       neighbours_.pop_front();
       if (seen_.insert(candidate.hash).second) result.push_back(std::move(candidate));

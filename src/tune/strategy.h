@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "tune/candidates.h"
@@ -18,11 +19,19 @@ using Score = std::function<std::optional<std::vector<double>>(const std::vector
 class Strategy {
  public:
   virtual ~Strategy() = default;
-  /// So many that were not given before, none twice; fewer where it finds no more.
+  /// So many that were not given before, none twice; fewer where it finds no more, or is over.
   virtual std::vector<Candidate> next(int count) = 0;
   /// What became of one: microseconds, infinite where it failed. Also of candidates that others made; the last word
   /// counts.
   virtual void tell(const Candidate& candidate, double microseconds) = 0;
+  /// Whoever draws asks it between candidates; several threads do.
+  void end_where(std::function<bool()> is_over) { is_over_ = std::move(is_over); }
+
+ protected:
+  bool is_over() const { return is_over_ && is_over_(); }
+
+ private:
+  std::function<bool()> is_over_;
 };
 
 /// Of the best that were measured, changed and crossed, those that score best, and some at random (Ansor: Zheng et al.

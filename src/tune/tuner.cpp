@@ -88,6 +88,7 @@ class Tuner {
       if (model_ || draft_) score = [this](const std::vector<Candidate>& some) { return scores(some); };
       runs_.push_back(
           std::make_unique<TaskRun>(problem, options, options.seed + mix64(runs_.size()), std::move(score)));
+      runs_.back()->strategy->end_where([this] { return !check_stop().ok() || is_out_of_time(); });
       TaskState& task = state_.tasks.emplace_back();
       task.name = problem.name;
       task.types = problem.types;
@@ -128,9 +129,8 @@ class Tuner {
     return confirm();
   }
 
-  bool is_over() const {
-    return state_.trials >= options_.trials || (options_.seconds && seconds_since(begin_) >= *options_.seconds);
-  }
+  bool is_over() const { return state_.trials >= options_.trials || is_out_of_time(); }
+  bool is_out_of_time() const { return options_.seconds && seconds_since(begin_) >= *options_.seconds; }
 
   void open_model() {
     if (options_.drafts) draft_ = draft_model();
@@ -149,8 +149,10 @@ class Tuner {
       if (!model) continue;
       std::vector<Row> rows(candidates.size());
       pool_.run(std::ssize(candidates), [&](int64_t k, int) {
-        rows[static_cast<size_t>(k)] = model->look(candidates[static_cast<size_t>(k)], options_.machine);
+        if (!is_out_of_time() && check_stop().ok())
+          rows[static_cast<size_t>(k)] = model->look(candidates[static_cast<size_t>(k)], options_.machine);
       });
+      if (is_out_of_time() || !check_stop().ok()) return std::nullopt;
       auto scores = model->score(rows, kThisTarget);
       if (scores.ok() && *scores) return *std::move(scores);
       if (!scores.ok() && scores.error().kind != ErrorKind::kStopped) state_.no_model = scores.error().message();
@@ -314,6 +316,8 @@ class Tuner {
     TRY(std::vector<Candidate> candidates, seeds(number, count));
     for (Candidate& each : run.strategy->next(count - static_cast<int>(candidates.size())))
       candidates.push_back(std::move(each));
+    TRY_VOID(check_stop());
+    if (is_out_of_time()) return {};
     if (candidates.empty()) {
       progress.is_done = true;
       return {};
@@ -377,6 +381,7 @@ class Tuner {
       ahead.emplace(measurer(run), std::span(candidates).first(own));
     } else {
       std::vector<Result<ClockJob>> jobs = measurer(run).compile(std::span(candidates).first(own));
+      TRY_VOID(check_stop());  // some were not made
       for (size_t k = 0; k < own; ++k) all[k].job = std::move(jobs[k]);
     }
     TRY(const Measured now, measurer(run).time(run.best->job));

@@ -239,6 +239,17 @@ graph other(x: float32[48,64]) -> (y: float32[48,96]) {
                "trials of tasks of at least two folds expected");
 }
 
+/// Candidates of a task that is a long chain take a while each: the clock is looked at while they are drawn.
+TEST_F(Tune, OfManyOperatorsEndsInTime) {
+  constexpr int kOperators = 300;
+  std::string text = fmt::format("opset 17\ngraph chain(x0: float32[2,4]) -> (x{}: float32[2,4]) {{\n", kOperators);
+  for (int k = 0; k < kOperators; ++k)
+    text += fmt::format("  x{} = {}(x{})\n", k + 1, k % 3 == 0 ? "Sigmoid" : "Relu", k);
+  const Outcome outcome = tune({model(text + "}\n", "chain.onnx"), "--time", "2s", "--json"});
+  EXPECT_TRUE(outcome.exit_code == 0 || outcome.exit_code == 4) << outcome.err;
+  EXPECT_LT(outcome.cpu_seconds, 15);
+}
+
 TEST_F(Tune, RefusesWhatItCanNotDoInOneSentence) {
   expect_error(tune({layers_, "--task", "7"}), 2, "a number below 2 expected, 7 found");
   expect_error(tune({layers_, "--objective", "f2"}), 2, "--wanted");

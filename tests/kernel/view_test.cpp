@@ -1,6 +1,7 @@
 // What schedules are chosen by.
 #include "kernel/view.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -64,6 +65,36 @@ TEST(View, KnowsWhatNoDataDecides) {
   EXPECT_TRUE(view.is_known("s0"));
   EXPECT_TRUE(view.is_known("s1"));
   EXPECT_FALSE(view.is_known("s2"));
+}
+
+/// Each value is read by two others: there are far more ways through them than values.
+TEST(View, AnswersSoonWhateverWaysThereAre) {
+  constexpr int kSteps = 90;
+  const auto program = [](const std::string& first) {
+    std::string text = "s0 = map [6] { " + first + " }\ns1 = map [6] { s0[i0]:float32*2 }\n";
+    for (int k = 2; k < kSteps; ++k)
+      text += fmt::format("s{} = map [6] {{ s{}[i0]:float32 + s{}[i0]:float32 }}\n", k, k - 1, k - 2);
+    return text + fmt::format("output s{}\n", kSteps - 1);
+  };
+  const std::string last = fmt::format("s{}", kSteps - 1);
+  const Machine machine;
+  const Schedule of_constants(lowered({"", program("float32(i0)*in0[i0]:float32").c_str(), {{6}}}, {0}));
+  EXPECT_TRUE(View(of_constants, machine).is_known(last));
+  EXPECT_FALSE(View(of_constants, machine).follows_reduction(last));
+  const Schedule of_inputs(lowered({"", program("in0[i0]:float32").c_str(), {{6}}}));
+  EXPECT_FALSE(View(of_inputs, machine).is_known(last));
+}
+
+/// What primitives make after the first question is looked at, too.
+TEST(View, KnowsOfCopiesOfConstants) {
+  Schedule schedule(lowered({"", "s0 = map [6] { in1[i0]:float32*in0[i0]:float32 }\noutput s0\n", {{6}, {6}}}, {1}));
+  const Machine machine;
+  const View view(schedule, machine);
+  EXPECT_FALSE(view.is_known("s0"));
+  const auto of_constant = schedule.cache_read("s0", "in1"), of_input = schedule.cache_read("s0", "in0");
+  ASSERT_TRUE(of_constant.ok() && of_input.ok());
+  EXPECT_TRUE(view.is_known(*of_constant));
+  EXPECT_FALSE(view.is_known(*of_input));
 }
 
 TEST(View, IsFlatWhereTheSameIsComputedEverywhere) {

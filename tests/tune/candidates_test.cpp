@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+
 #include <set>
 
 #include "kernel/default_schedule.h"
@@ -66,6 +68,14 @@ TEST(Candidates, AreTheSameOnAnyNumberOfThreads) {
   const std::vector<Candidate> together = candidates.with_each(all);
   ASSERT_EQ(together.size(), all.size());
   for (size_t k = 0; k < all.size(); ++k) EXPECT_EQ(together[k].hash, candidates.with(all[k]).hash);
+}
+
+TEST(Candidates, AreNoMoreOnceItIsOver) {
+  const Candidates candidates = candidates_of("product");
+  const std::vector<Decisions> all(50);
+  EXPECT_TRUE(candidates.with_each(all, [] { return true; }).empty());
+  std::atomic<int> asked = 0;
+  EXPECT_EQ(candidates.with_each(all, [&] { return ++asked > 8; }).size(), 8U);
 }
 
 TEST(Candidates, ChangedKeepMostOfTheirParent) {

@@ -76,6 +76,30 @@ TEST(Strategies, WhatFailedOrWasToldIsNotGivenAgain) {
   }
 }
 
+TEST(Strategies, EndBetweenTwoCandidates) {
+  const Candidates candidates = candidates_of("product");
+  for (const char* name : {"evolution", "random", "annealing", "exhaustive"}) {
+    const auto strategy = strategy_of(name, candidates, 1, [](const auto&) { return std::nullopt; });
+    int asked = 0;
+    strategy->end_where([&] { return ++asked > 3; });
+    EXPECT_LE(strategy->next(16).size(), 3U) << name;
+    EXPECT_LE(asked, 40) << name;
+    strategy->end_where({});
+    EXPECT_EQ(strategy->next(16).size(), 16U) << name;
+  }
+}
+
+TEST(Strategies, DrawFewCandidatesForFewTrials) {
+  const Candidates candidates = candidates_of("product");
+  size_t drawn = 0;
+  const auto strategy = evolution(candidates, 1, [&](const std::vector<Candidate>& some) {
+    drawn += some.size();
+    return std::optional<std::vector<double>>();
+  });
+  strategy->next(2);
+  EXPECT_LE(drawn, 32U);
+}
+
 /// A kernel that was fast, and wrong as it turned out.
 TEST(Strategies, WhatFailedAfterAllIsNothingToGoOnFrom) {
   const Candidates candidates = candidates_of("product");

@@ -378,6 +378,27 @@ TEST(Tuner, StoppedItEndsWithWhatThereIs) {
   EXPECT_LT(state->trials, 40);
 }
 
+/// Of candidates that are drawn, too, before any of them is measured.
+TEST(Tuner, AStopIsHeardWhileCandidatesAreDrawn) {
+  const std::vector<Problem> problems = {problem("product")};
+  kernel::Records records = kernel::Records::in_memory();
+  TuneOptions options = options_of(16);
+  kernel::Module slow;
+  slow.name = "slow";
+  std::atomic<int> made = 0;  // on all cores
+  slow.applies = [&](const kernel::View&, const std::string&) {
+    if (++made > 4) request_stop();  // behind the default schedule
+    return false;
+  };
+  options.space.insert(options.space.begin(), {false, {slow}});
+  const StopsInOrder stops;
+  const auto state = tune(problems, {{{1}, 0}}, records, options);
+  forget_stop();
+  ASSERT_TRUE(state.ok()) << state.error().message();
+  EXPECT_EQ(state->trials, 0);
+  EXPECT_LT(made, 40);
+}
+
 TEST(Tuner, EndsInTime) {
   const std::vector<Problem> problems = {problem("product")};
   kernel::Records records = kernel::Records::in_memory();
