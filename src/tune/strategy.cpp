@@ -27,20 +27,29 @@ class Once : public Strategy {
          ++drawn) {
       std::optional<Candidate> candidate = draw(known);
       if (!candidate) break;
-      known = seen_.insert(candidate->hash).second ? 0 : known + 1;
+      known = is_taken(*candidate) ? 0 : known + 1;
       if (known == 0) result.push_back(*std::move(candidate));
     }
     return result;
   }
   void tell(const Candidate& candidate, double) override { seen_.insert(candidate.hash); }
+  void leave_out(std::set<Decisions> decisions) override { left_out_ = std::move(decisions); }
 
  protected:
+  bool is_new(const Candidate& candidate) {
+    if (!left_out_.empty() && left_out_.contains(candidate.unpreferred())) seen_.insert(candidate.hash);
+    return !seen_.contains(candidate.hash);
+  }
+  /// Whether it is new; from now on it is not.
+  bool is_taken(const Candidate& candidate) { return is_new(candidate) && seen_.insert(candidate.hash).second; }
+
   /// Nothing where there are no more. The last `known` that were drawn had been given before.
   virtual std::optional<Candidate> draw(int known) = 0;
 
   const Candidates& candidates_;
   Random random_;
   std::set<Hash128> seen_;
+  std::set<Decisions> left_out_;
   int64_t most_drawn_ = kMostDrawn;
 };
 
@@ -187,7 +196,7 @@ class Evolution : public Once {
     std::set<Hash128> among;
     for (int tries = 0; result.size() < count && tries < kTries && !is_over(); ++tries)
       for (Candidate& each : some(count - result.size()))
-        if (!seen_.contains(each.hash) && among.insert(each.hash).second) result.push_back(std::move(each));
+        if (is_new(each) && among.insert(each.hash).second) result.push_back(std::move(each));
     return result;
   }
 
@@ -236,7 +245,7 @@ class Evolution : public Once {
     while (!neighbours_.empty() && static_cast<int>(result.size()) < count && !is_over()) {
       Candidate candidate = candidates_.with(neighbours_.front());
       neighbours_.pop_front();
-      if (seen_.insert(candidate.hash).second) result.push_back(std::move(candidate));
+      if (is_taken(candidate)) result.push_back(std::move(candidate));
     }
     return result;
   }

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -24,6 +25,9 @@ class Strategy {
   /// What became of one: microseconds, infinite where it failed. Also of candidates that others made; the last word
   /// counts.
   virtual void tell(const Candidate& candidate, double microseconds) = 0;
+  /// Are not given, nor what comes to the same as those that are met: measured before, and too many to be made again.
+  virtual void leave_out(std::set<Decisions> decisions) = 0;
+
   /// Whoever draws asks it between candidates; several threads do.
   void end_where(std::function<bool()> is_over) { is_over_ = std::move(is_over); }
 

@@ -35,8 +35,10 @@ constexpr double kHopeless = 4, kGivenUp = 50, kLeastSeconds = 2, kMostSeconds =
 constexpr double kLeastSpeedup = 1.01;
 /// Decisions of other tasks that are tried first.
 constexpr size_t kTransferred = 4;
-/// Trials of earlier runs that a model learns from; those of the task itself that a run goes on from.
-constexpr int64_t kLearned = 3000, kLearnedOfTraces = 12000, kGoneOnFrom = 512;
+/// Trials of earlier runs that a model learns from; those of the task itself that a run does not measure again, and,
+/// the newest, that it goes on from.
+constexpr int64_t kLearned = 3000, kLearnedOfTraces = 12000, kLeftOut = 50'000;
+constexpr size_t kGoneOnFrom = 512;
 /// As models number targets.
 constexpr size_t kThisTarget = 0;
 
@@ -460,22 +462,30 @@ class Tuner {
     return result;
   }
 
-  /// What earlier runs measured of this task is not measured again.
+  /// What earlier runs measured of this task is not measured again; the newest is what is gone on from.
   Result<void> tell_earlier(size_t number) {
     TaskRun& run = *runs_[number];
     const kernel::RecordKey key = key_of(number);
     TRY(const std::vector<kernel::Trials> all,
-        records_.trials({key.task, key.target, key.generator, run.maker("tuned")}, kGoneOnFrom));
+        records_.trials({key.task, key.target, key.generator, run.maker("tuned")}, kLeftOut));
+    std::set<Decisions> measured;
     for (const kernel::Trials& of : all) {
-      std::vector<Decisions> decisions;
-      for (const kernel::Trial& trial : of.trials) decisions.push_back(trial.decisions);
-      const std::vector<Candidate> candidates = run.candidates.with_each(decisions);
-      for (size_t k = 0; k < candidates.size(); ++k) {
-        if (candidates[k].unpreferred() != decisions[k]) continue;  // of another space
-        const auto& us = of.trials[k].microseconds;
-        run.strategy->tell(candidates[k], us ? *us * scale(number) : kInfinite);
+      const size_t count = of.trials.size();
+      for (size_t begin = count - std::min(count, kGoneOnFrom); begin < count; begin += kTold) {
+        TRY_VOID(check_stop());
+        const auto trials = std::span(of.trials).subspan(begin, std::min(kTold, count - begin));
+        std::vector<Decisions> decisions;
+        for (const kernel::Trial& trial : trials) decisions.push_back(trial.decisions);
+        const std::vector<Candidate> candidates = run.candidates.with_each(decisions);
+        for (size_t k = 0; k < candidates.size(); ++k) {
+          if (candidates[k].unpreferred() != decisions[k]) continue;  // of another space
+          const auto& us = trials[k].microseconds;
+          run.strategy->tell(candidates[k], us ? *us * scale(number) : kInfinite);
+        }
       }
+      for (const kernel::Trial& trial : of.trials) measured.insert(trial.decisions);
     }
+    run.strategy->leave_out(std::move(measured));
     return {};
   }
 
@@ -630,6 +640,7 @@ class Tuner {
   }
 
   static constexpr size_t kModules = 32;  ///< that are compiled at a time
+  static constexpr size_t kTold = 64;     ///< that are made again at a time
 
   const Clock::time_point begin_ = Clock::now();
   const std::vector<ModelTasks>& models_;

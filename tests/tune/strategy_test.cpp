@@ -76,6 +76,27 @@ TEST(Strategies, WhatFailedOrWasToldIsNotGivenAgain) {
   }
 }
 
+TEST(Strategies, WhatIsLeftOutIsNotGiven) {
+  const Candidates candidates = candidates_of("product");
+  for (const char* name : {"evolution", "random", "annealing", "exhaustive"}) {
+    std::set<Decisions> decisions;
+    std::set<Hash128> hashes;
+    for (const Candidate& each : strategy_of(name, candidates, 1)->next(24)) {
+      decisions.insert(each.unpreferred());
+      hashes.insert(each.hash);
+    }
+    const auto strategy = strategy_of(name, candidates, 1);
+    strategy->leave_out(decisions);
+    const std::vector<Candidate> others = strategy->next(24);
+    EXPECT_EQ(others.size(), 24U) << name;
+    for (const Candidate& each : others) {
+      EXPECT_FALSE(decisions.contains(each.unpreferred())) << name;
+      // Others may come to what was left out before it is met again, but in the same order.
+      EXPECT_TRUE(name != std::string("exhaustive") || !hashes.contains(each.hash));
+    }
+  }
+}
+
 TEST(Strategies, EndBetweenTwoCandidates) {
   const Candidates candidates = candidates_of("product");
   for (const char* name : {"evolution", "random", "annealing", "exhaustive"}) {

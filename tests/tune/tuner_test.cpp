@@ -10,6 +10,7 @@
 
 #include "kernel/fingerprint.h"
 #include "tune/examples.h"
+#include "tune/planted.h"
 #include "tune/trial_examples.h"
 #include "tune/trials.h"
 #include "tune/tuned.h"
@@ -174,6 +175,27 @@ TEST(Tuner, KeepsItsTrials) {
   ASSERT_TRUE(again.ok());
   EXPECT_EQ(again->trials, 1) << "what was found is measured once more";
   EXPECT_TRUE(again->tasks[0].progress.is_done);
+}
+
+TEST(Tuner, MeasuresNothingAgainHoweverMuchWasMeasured) {
+  constexpr int64_t kMeasured = 600, kMore = 12;
+  const std::vector<Problem> problems = {copy_problem()};
+  TuneOptions options = options_of(kMore);
+  options.space = numbered_space(kMeasured + kMore);
+  options.strategy = "exhaustive";
+  options.continues = true;
+  const Candidates candidates(problems[0].start, options.space, options.machine, 0);
+  const std::string name = candidates.preferred().made.choices[0].choice.name;
+  kernel::Trials trials{key_of(problems[0]), maker_of("tuned", Weights::kInCache), problems[0].name, "", {}};
+  for (int64_t k = 1; k <= kMeasured; ++k) trials.trials.push_back({{{name, k}}, 1e6});
+  kernel::Records records = kernel::Records::in_memory();
+  ASSERT_TRUE(records.add(trials).ok());
+  const auto state = tune(problems, {{{1}, 0}}, records, options);
+  ASSERT_TRUE(state.ok()) << state.error().message();
+  EXPECT_EQ(state->trials, kMore);
+  const auto newest = records.trials({.task = problems[0].hash}, kMore);
+  ASSERT_TRUE(newest.ok() && newest->size() == 1);
+  for (const kernel::Trial& trial : newest->front().trials) EXPECT_GT(trial.decisions.at(name), kMeasured);
 }
 
 /// What an earlier run left of another task, and of another target, is learned before anything is measured.
