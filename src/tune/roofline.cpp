@@ -58,8 +58,10 @@ double roofline_us(const Kernel& kernel, int64_t flops, const Peaks& peaks, Weig
   for (const int output : kernel.outputs)
     if (output >= 0) values += bytes(output);
   const double bandwidth = values < Peaks::kSecond ? peaks.second : values < Peaks::kLast ? peaks.last : peaks.memory;
-  const double moved = values / bandwidth + weights / (where == Weights::kInCache ? peaks.last : peaks.memory) +
-                       read_again(kernel, bytes, peaks);
+  const double of_weights = where != Weights::kInCache          ? peaks.memory
+                            : weights + values < Peaks::kSecond ? peaks.second
+                                                                : peaks.last;
+  const double moved = values / bandwidth + weights / of_weights + read_again(kernel, bytes, peaks);
   return std::max(static_cast<double>(flops) / peaks.fma, moved) / 1e3;
 }
 

@@ -622,6 +622,9 @@ class Tuner {
   void tell(std::optional<size_t> task) {
     state_.seconds = seconds_since(begin_);
     state_.task = task;
+    // Peaks that a kernel passes were measured too low.
+    for (TaskState& each : state_.tasks)
+      if (each.progress.first_us > 0) each.progress.least_us = std::min(each.progress.least_us, each.progress.now_us());
     const std::vector<TaskProgress> all = state_.progress();
     state_.predicted_us.clear();
     for (const ModelTasks& model : models_)

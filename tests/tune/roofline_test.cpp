@@ -1,6 +1,7 @@
 // What the machine's limits allow.
 #include "tune/roofline.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "tune/examples.h"
@@ -21,6 +22,17 @@ TEST(Rooflines, AreTheLargerOfArithmeticAndBytes) {
 TEST(Rooflines, KnowWhereWeightsLie) {
   const kernel::Kernel product = lowered("product");
   EXPECT_LT(roofline_us(product, 0, kPeaks, Weights::kInCache), roofline_us(product, 0, kPeaks, Weights::kInMemory));
+}
+
+/// Of one of 16 MB they don't.
+TEST(Rooflines, OfSmallModelsAreThoseOfTheSecondCache) {
+  const auto of = [](int64_t size) {
+    const kernel::test::Example example = {
+        "", fmt::format("s0 = map [{}] {{ in0[0]:float32*in1[i0]:float32 }}\noutput s0\n", size), {{1}, {size}}};
+    return roofline_us(kernel_of(example), 0, kPeaks, Weights::kInCache);
+  };
+  EXPECT_DOUBLE_EQ(of(1024), (2 * 4096 + 4) / kPeaks.second / 1e3);
+  EXPECT_GT(of(4 << 20), (4 << 22) / kPeaks.last / 1e3);
 }
 
 }  // namespace
