@@ -422,6 +422,28 @@ TEST(DefaultSchedule, SamplesAreTakenChannelByChannel) {
   expect_same_meaning(samples, schedule, kernel);
 }
 
+/// Results of attention that do not fill a tile's vectors are summed up in registers: parts of vectors in memory would
+/// be read and written again in each step.
+TEST(DefaultSchedule, PartsOfVectorsAreSummedUpInRegisters) {
+  for (const int64_t width : {24, 32, 40}) {
+    SCOPED_TRACE(width);
+    const Example attention = {
+        "attention",
+        fmt::format("s0 = reduce [4, 20, 24] over [{0}] with sum:float32 {{ in0[i0, i1, r0]:float32*in1[i0, i2, "
+                    "r0]:float32 }}\ns1 = reduce [4, 20] over [24] with max:float32 {{ s0[i0, i1, r0]:float32 }}\n"
+                    "s2 = map [4, 20, 24] {{ s0[i0, i1, i2]:float32 - s1[i0, i1]:float32 }}\ns3 = reduce [4, 20, {0}] "
+                    "over [24] with sum:float32 {{ s2[i0, i1, r0]:float32*in2[i0, r0, i2]:float32 }}\noutput s3\n",
+                    width),
+        {{4, 20, width}, {4, 24, width}, {4, 24, width}}};
+    const Kernel kernel = lowered(attention);
+    const Schedule schedule = default_schedule(Schedule(kernel), {.vectors = kAvx512, .threads = 1});
+    EXPECT_EQ(print(schedule.trace()).find("s3.sum_apart := 1") != std::string::npos, width != 32)
+        << print(schedule.trace());
+    expect_replays(schedule, kernel);
+    expect_same_meaning(attention, schedule, kernel);
+  }
+}
+
 /// A copy by what a convolution iterates over has the windows side by side, padding and all.
 TEST(Primitives, ReindexedReadsAreThoseOfTheIterators) {
   const Example& example = examples()[1];

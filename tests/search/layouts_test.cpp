@@ -145,6 +145,19 @@ graph regions(x: float32[1,16,20,20], r: float32[5,4], b: int64[5]) -> (y: float
             (Lines{"Relayout ->0:2:3:1", "RoiAlign 0:2:3:1->0:2:3:1", "Relayout 0:2:3:1->"}));
 }
 
+/// A filter reads what is transposed on its way in as it lies: channels come last there.
+TEST(Layouts, TransposedInputsStayAsTheyAre) {
+  EXPECT_EQ(laid_out(R"(opset 17
+graph turned(x: float32[1,14,14,64]) -> (y: float32[1,14,14,64]) {
+  w: float32[64,1,3,3] = random 1
+  a = Transpose(x) {perm = [0,3,1,2]}
+  b = Conv(a, w) {group = 64, pads = [1,1,1,1]}
+  y = Transpose(b) {perm = [0,2,3,1]}
+}
+)"),
+            (Lines{"Transpose+Conv ->0:2:3:1", "Transpose 0:2:3:1->"}));
+}
+
 TEST(Layouts, WithoutConvolutionsNothingChanges) {
   EXPECT_EQ(laid_out(R"(opset 17
 graph rows(x: float32[2,3,4,8]) -> (y: float32[2,3,4,8]) {

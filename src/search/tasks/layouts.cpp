@@ -305,6 +305,24 @@ std::set<int> padded_buffers(const Kernel& kernel) {
   return padded;
 }
 
+/// Buffers whose dim 1 is none of channels: places of the result move along it (what is transposed on its way in).
+std::set<int> turned_buffers(const Kernel& kernel) {
+  std::set<int> turned;
+  kernel::for_each_block(kernel.body, [&](const kernel::Block& block, const auto&) {
+    const auto is_place = [](const kernel::Expr& e) {
+      const auto* variable = te::as<te::Var>(e);
+      return variable && variable->kind == te::VarKind::kSpatial && variable->index >= 2;
+    };
+    for (const kernel::Expr& body : block.bodies)
+      te::for_each_node(body, [&](const kernel::Expr& e) {
+        const auto* load = te::as<te::Load>(e);
+        if (load && load->index.size() >= 3 && te::any_node(load->index[1], is_place))
+          turned.insert(load->buffer.index);
+      });
+  });
+  return turned;
+}
+
 class Assigner {
  public:
   Assigner(const Graph& graph, std::vector<Task> tasks, Surroundings surroundings, TaskDecider& decider,
@@ -389,9 +407,10 @@ class Assigner {
     const auto prefer = [&](int64_t loss) { edges.push_back({loss < 0 ? 1 : 0, vertex, std::abs(loss)}); };
     if (const auto loss = loss_of_row_major(kernel, constants, bytes, channels)) {
       if (is_planned(task, vertex, edges)) return {};
-      const std::set<int> padded = padded_buffers(kernel);
+      const std::set<int> padded = padded_buffers(kernel), turned = turned_buffers(kernel);
       for (size_t k = 0; k < task.inputs.size(); ++k)
-        if (padded.contains(kernel.inputs[k])) takes_any_.back().insert(task.inputs[k]);
+        if (padded.contains(kernel.inputs[k]) || turned.contains(kernel.inputs[k]))
+          takes_any_.back().insert(task.inputs[k]);
       prefer(*loss);
     } else {
       const bool is_view = lowered->view_of >= 0;
