@@ -13,6 +13,7 @@
 #include <condition_variable>
 #include <cstring>
 #include <mutex>
+#include <system_error>
 #include <thread>
 
 #include "driver/load_model.h"
@@ -64,6 +65,22 @@ nb::object text(const std::string& bytes) {
   return nb::steal(PyUnicode_DecodeUTF8(bytes.data(), static_cast<Py_ssize_t>(bytes.size()), "replace"));
 }
 
+bool says_true(const nb::object& function) {
+  const int is_true = PyObject_IsTrue(function().ptr());
+  if (is_true < 0) throw nb::python_error();
+  return is_true != 0;
+}
+
+/// `work` on a thread of its own.
+template <class Work>
+std::thread started(Work work) {
+  try {
+    return std::thread(std::move(work));
+  } catch (const std::system_error&) {
+    throw Refused("unsupported", "a thread more expected, none can be started");
+  }
+}
+
 /// Does long work on a thread of its own, while this one looks for signals. At a KeyboardInterrupt the work is asked to
 /// stop; its best so far is the result where it `has_best`, else, and at the second one, the exception is raised in the
 /// end, as is at once what other handlers of signals raise. `work(stop)` must not touch Python but with the GIL. Where
@@ -82,7 +99,7 @@ auto interruptible(bool has_best, Work work, const nb::object& until = nb::none(
   int interrupts = 0;
   {
     nb::gil_scoped_release released;
-    std::thread worker([&] {
+    std::thread worker = started([&] {
       try {
         result.emplace(work(stop));
       } catch (...) {
@@ -97,12 +114,14 @@ auto interruptible(bool has_best, Work work, const nb::object& until = nb::none(
       lock.unlock();
       {
         nb::gil_scoped_acquire acquired;
-        if (!until.is_none() && stop.requests() == 0 && nb::cast<bool>(until())) {
-          stop.request();
-          stop.request();
-        }
-        if (PyErr_CheckSignals() != 0) {
-          nb::python_error signal;
+        try {
+          // A handler of signals may raise in until(), too: nothing may pass by the thread that works.
+          if (!until.is_none() && stop.requests() == 0 && says_true(until)) {
+            stop.request();
+            stop.request();
+          }
+          if (PyErr_CheckSignals() != 0) throw nb::python_error();
+        } catch (const nb::python_error& signal) {
           ++interrupts;
           stop.request();
           if (!signal.matches(PyExc_KeyboardInterrupt)) {
