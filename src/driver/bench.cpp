@@ -12,6 +12,7 @@
 #include "util/machine_peak.h"
 #include "util/quantile.h"
 #include "util/resident.h"
+#include "util/stop.h"
 
 namespace isomer {
 namespace {
@@ -76,6 +77,7 @@ Result<void> race(BenchSession& bench, std::vector<Rival>& rivals, double second
     settle();
     std::vector<double> ours;
     for (int i = 0; i < count; ++i) {
+      TRY_VOID(check_stop());
       TRY(const double time, bench.run());
       ours.push_back(time);
     }
@@ -83,6 +85,7 @@ Result<void> race(BenchSession& bench, std::vector<Rival>& rivals, double second
       settle();
       std::vector<double> theirs;
       for (int i = 0; i < rival.count; ++i) {
+        TRY_VOID(check_stop());
         TRY(const double time, timed(*rival.peer));
         theirs.push_back(time);
       }

@@ -11,6 +11,7 @@
 #include "driver/load_model.h"
 #include "runtime/cuda/event_clock.h"
 #include "util/quantile.h"
+#include "util/stop.h"
 
 namespace isomer {
 namespace {
@@ -188,6 +189,7 @@ Result<json> measure_on_gpu(BenchSession& bench, const BenchChoices& choices, co
   };
   const auto end = Clock::now() + std::chrono::duration<double>(choices.seconds);
   do {
+    TRY_VOID(check_stop());
     TRY(const Times first, turns([&] { return bench.run_on_gpu(); }));
     for (Contender& each : all) {
       TRY(const Times theirs, turns([&] { return timed(place, each); }));

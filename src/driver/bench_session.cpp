@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "util/stop.h"
+
 namespace isomer {
 
 using Clock = std::chrono::steady_clock;
@@ -46,6 +48,7 @@ Result<std::vector<double>> BenchSession::run_for(double seconds) {
   std::vector<double> times;
   const auto end = Clock::now() + std::chrono::duration<double>(seconds);
   do {
+    TRY_VOID(check_stop());
     TRY(const double time, run());
     times.push_back(time);
   } while (Clock::now() < end);

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <thread>
+
 #include "isomer/compile.h"
 #include "support/files.h"
 #include "support/model_file.h"
@@ -62,6 +64,24 @@ TEST_F(Benches, MeasureOthersBeside) {
     EXPECT_LE(each.ratio_p25, each.ratio_p75) << each.name;
     EXPECT_FALSE(each.version.empty());
   }
+}
+
+TEST_F(Benches, EndWhereTheyAreAskedToStop) {
+  Stop stop;
+  options_.stop = &stop;
+  options_.seconds = 60;
+  options_.dims = {{"batch", 8}};
+  std::thread asker([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2000));
+    stop.request();
+    stop.request();
+  });
+  const auto start = std::chrono::steady_clock::now();
+  const auto times = bench_model(model_, options_);
+  asker.join();
+  ASSERT_FALSE(times.has_value());
+  EXPECT_EQ(times.error().kind, FailureKind::stopped);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(30));
 }
 
 TEST_F(Benches, SayWhatIsMissing) {
