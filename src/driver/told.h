@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <new>
+#include <system_error>
 
 #include "isomer/expected.h"
 #include "isomer/work.h"
@@ -27,8 +28,8 @@ inline Failure failure_of(const Error& error) {
   return {error.message(), kind()};
 }
 
-/// A bug is a sentence, too, and so is memory that is not there; what else is thrown, by functions of users, passes
-/// through. `stop` stops the steps, where there is one.
+/// A bug is a sentence, too, and so is memory or a thread that is not there; what else is thrown, by functions of
+/// users, passes through. `stop` stops the steps, where there is one.
 template <class T>
 Expected<T> told(const Stop* stop, const std::function<Result<T>()>& steps) {
   std::optional<StopsBy> stops;
@@ -41,6 +42,9 @@ Expected<T> told(const Stop* stop, const std::function<Result<T>()>& steps) {
     return Failure{fmt::format("a bug in Isomer: {}", bug.what()), FailureKind::bug};
   } catch (const std::bad_alloc&) {
     return Failure{"less memory expected, more needed than is left", FailureKind::unsupported};
+  } catch (const std::system_error& error) {
+    if (error.code() != std::errc::resource_unavailable_try_again) throw;
+    return Failure{"a thread more expected, none can be started", FailureKind::unsupported};
   }
 }
 

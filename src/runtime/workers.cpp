@@ -85,7 +85,7 @@ void Workers::sit_down(Seat& seat) {
 }
 
 void Workers::keep_apart() {
-  if (seats_.empty()) return;
+  if (seats_.empty() || !pool_.has_started_here()) return;
   const int here = sched_getcpu();
   if (here == free_cpu_) return;
   auto seat = std::ranges::find(seats_, here, &Seat::cpu);

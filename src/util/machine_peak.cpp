@@ -11,6 +11,7 @@
 #include <functional>
 #include <memory>
 #include <new>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -103,18 +104,23 @@ double best_rate(int threads, const std::function<double(int thread)>& work) {
     std::atomic<int> waiting = threads;
     std::vector<double> done(threads), seconds(threads);
     std::vector<std::thread> team;
-    for (int t = 0; t < threads; ++t)
-      team.emplace_back([&, t] {
-        --waiting;
-        while (waiting > 0) {
-        }
-        const double start = seconds_on_core();
-        done[t] = work(t);
-        seconds[t] = seconds_on_core() - start;
-      });
+    team.reserve(static_cast<size_t>(threads));
+    try {
+      for (int t = 0; t < threads; ++t)
+        team.emplace_back([&, t] {
+          --waiting;
+          while (waiting > 0) {
+          }
+          const double start = seconds_on_core();
+          done[t] = work(t);
+          seconds[t] = seconds_on_core() - start;
+        });
+    } catch (const std::system_error&) {
+      waiting = 0;  // those that are there begin
+    }
     for (std::thread& thread : team) thread.join();
     double rate = 0;
-    for (int t = 0; t < threads; ++t) rate += done[t] / seconds[t];
+    for (size_t t = 0; t < team.size(); ++t) rate += done[t] / seconds[t];
     best = std::max(best, rate);
   }
   return best;

@@ -1,8 +1,13 @@
 #include "util/parallel.h"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <chrono>
+#include <memory>
+#include <new>
 #include <optional>
+#include <system_error>
 #include <utility>
 
 namespace isomer {
@@ -10,6 +15,17 @@ namespace {
 
 /// Longer than the gap between the loops of one model, much shorter than a scheduler's slice.
 constexpr std::chrono::microseconds kSpinTime(50);
+
+/// 1, and one more in each process that is forked from here.
+std::atomic<uint64_t>& this_process() {
+  static std::atomic<uint64_t> number = 1;
+  return number;
+}
+
+void count_forks() {
+  static const int failed = pthread_atfork(nullptr, nullptr, [] { ++this_process(); });
+  static_cast<void>(failed);
+}
 
 void pause() {
 #if defined(__x86_64__) || defined(__i386__)
@@ -50,17 +66,44 @@ void ThreadPool::Group::wait_for_followers() {
 }
 
 ThreadPool::ThreadPool(int threads, std::function<void(int thread)> prepare, int group)
-    : group_(std::max(group, 1)), groups_(static_cast<size_t>((std::max(threads, 1) + group_ - 1) / group_)) {
-  for (int thread = 1; thread < threads; ++thread)
+    : prepare_(std::move(prepare)), group_(std::max(group, 1)) {
+  count_forks();
+  start(std::max(threads, 1));
+  threads_ = static_cast<int>(workers_.size()) + 1;
+}
+
+void ThreadPool::start(int threads) {
+  groups_ = std::vector<Group>(static_cast<size_t>((threads + group_ - 1) / group_));
+  workers_.reserve(static_cast<size_t>(threads) - 1);
+  try {
+    for (int thread = 1; thread < threads; ++thread)
+      workers_.emplace_back([this, thread] {
+        if (prepare_) prepare_(thread);
+        serve(thread);
+      });
+  } catch (const std::system_error&) {  // limits of processes or of memory
+  } catch (const std::bad_alloc&) {
+  }
+  for (int thread = 1; thread <= static_cast<int>(workers_.size()); ++thread)
     ++groups_[static_cast<size_t>(leads(thread) ? 0 : thread / group_)].followers;
-  for (int thread = 1; thread < threads; ++thread)
-    workers_.emplace_back([this, thread, prepare] {
-      if (prepare) prepare(thread);
-      serve(thread);
-    });
+  process_ = this_process().load();
+}
+
+bool ThreadPool::has_started_here() const { return process_.load(std::memory_order_relaxed) == this_process(); }
+
+/// What the parent's threads have left is not touched: they are none of this process, and may have held the mutex.
+void ThreadPool::start_again() {
+  std::make_unique<std::vector<std::thread>>(std::exchange(workers_, {})).release();
+  std::construct_at(&error_mutex_);
+  std::construct_at(&error_);
+  start(threads_);
 }
 
 ThreadPool::~ThreadPool() {
+  if (!has_started_here()) {
+    std::make_unique<std::vector<std::thread>>(std::move(workers_)).release();
+    return;
+  }
   closing_ = true;
   for (Group& group : groups_) group.begin(nullptr, nullptr);
   for (std::thread& worker : workers_) worker.join();
@@ -95,13 +138,21 @@ void ThreadPool::serve(int thread) {
 }
 
 bool ThreadPool::fork_erased(Call call, void* context) {
-  if (workers_.empty() || busy_.exchange(true, std::memory_order_acquire)) return false;
+  const uint64_t here = this_process().load(std::memory_order_relaxed);
+  uint64_t busy = busy_.load(std::memory_order_relaxed);
+  if (threads_ == 1 || busy == here || !busy_.compare_exchange_strong(busy, here, std::memory_order_acquire))
+    return false;
+  if (!has_started_here()) start_again();
+  if (static_cast<int>(workers_.size()) + 1 < threads_) {  // not as many as before
+    busy_.store(0, std::memory_order_release);
+    return false;
+  }
   stops_ = stops_of_thread();
   groups_[0].begin(call, context);
   enter(call, context, 0);
   groups_[0].wait_for_followers();
   const std::exception_ptr error = std::exchange(error_, nullptr);
-  busy_.store(false, std::memory_order_release);
+  busy_.store(0, std::memory_order_release);
   if (error) std::rethrow_exception(error);
   return true;
 }

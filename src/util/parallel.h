@@ -1,5 +1,6 @@
 // A pool of threads for short parallel loops: workers spin briefly for the next loop, then sleep. A loop begins and
-// ends along a tree: threads in groups with a leader each, who all follow the caller.
+// ends along a tree: threads in groups with a leader each, who all follow the caller. A process that was forked has
+// none of its parent's threads: its first loop there starts others.
 #pragma once
 
 #include <atomic>
@@ -19,13 +20,16 @@ class ThreadPool {
  public:
   static constexpr int kGroup = 8;
   /// `threads` counts the caller of `run`: threads - 1 are started, each begins with prepare(its number from 1 on).
+  /// Where the system refuses one, there are fewer.
   /// Threads whose numbers follow each other are a group of at most `group`: those that share a cache, say.
   explicit ThreadPool(int threads, std::function<void(int thread)> prepare = {}, int group = kGroup);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
-  int threads() const { return static_cast<int>(workers_.size()) + 1; }
+  int threads() const { return threads_; }
+  /// False in a process that was forked, until the first loop there.
+  bool has_started_here() const;
 
   /// work(task, thread) for every task in [0, tasks), thread in [0, threads()), whoever is free takes the next one;
   /// returns when all are done. The first exception is thrown again here, the tasks left then may stay undone. A call
@@ -70,16 +74,21 @@ class ThreadPool {
   };
 
   bool fork_erased(Call call, void* context);
+  void start(int threads);
+  void start_again();
   void enter(Call call, void* context, int thread);
   void serve(int thread);
   bool leads(int thread) const { return thread % group_ == 0; }
 
+  std::function<void(int thread)> prepare_;
   int group_;
   std::vector<Group> groups_;
 
   std::vector<std::thread> workers_;
-  StopsBy* stops_ = nullptr;  ///< of the caller
-  std::atomic<bool> busy_ = false;
+  int threads_ = 1;
+  StopsBy* stops_ = nullptr;           ///< of the caller
+  std::atomic<uint64_t> process_ = 0;  ///< whose the workers are
+  std::atomic<uint64_t> busy_ = 0;     ///< the process whose loop runs; one of the parent's is none
   std::atomic<bool> closing_ = false;
   std::mutex error_mutex_;
   std::exception_ptr error_;
