@@ -216,6 +216,34 @@ def test_other_signals_end_the_work(tmp_path):
     assert done.stdout == "late\n", done.stderr
 
 
+def run_script(script, *arguments):
+    """What it prints."""
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(script), *map(str, arguments)], capture_output=True, text=True,
+                          timeout=120)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_signals_end_runs_that_are_interpreted(tmp_path):
+    """Wherever in Python they are raised: a hundred looks a second are taken, too."""
+    onnx.save(branches()[0], tmp_path / "model.onnx")
+    assert run_script("""
+        import signal, sys, numpy as np, isomer
+        class Late(Exception): pass
+        def handler(number, frame): raise Late
+        signal.signal(signal.SIGALRM, handler)
+        session = isomer.InferenceSession(sys.argv[1], cache=False)
+        for k in range(5):
+            x = np.ones((100000 + k, 32), np.float32)
+            try:
+                signal.setitimer(signal.ITIMER_REAL, 0.03)
+                while True:
+                    session.run(None, {"x": x})
+            except Late:
+                print("late")
+    """, tmp_path / "model.onnx") == 5 * "late\n"
+
+
 # Sessions
 
 
