@@ -124,7 +124,7 @@ auto interruptible(bool has_best, Work work, const nb::object& until = nb::none(
         } catch (const nb::python_error& signal) {
           ++interrupts;
           stop.request();
-          if (!signal.matches(PyExc_KeyboardInterrupt)) {
+          if (!has_best || !signal.matches(PyExc_KeyboardInterrupt)) {
             stop.request();  // nobody waits for the best
             ++interrupts;
           }

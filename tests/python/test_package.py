@@ -244,6 +244,19 @@ def test_signals_end_runs_that_are_interpreted(tmp_path):
     """, tmp_path / "model.onnx") == 5 * "late\n"
 
 
+def test_interrupts_end_measurements(tmp_path):
+    onnx.save(branches(4)[0], tmp_path / "model.onnx")
+    assert run_script("""
+        import os, signal, sys, threading, time, isomer
+        threading.Timer(2, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+        start = time.monotonic()
+        try:
+            isomer.bench(sys.argv[1], time="60s")
+        except KeyboardInterrupt:
+            print(time.monotonic() - start < 30)
+    """, tmp_path / "model.onnx") == "True\n"
+
+
 # Sessions
 
 
