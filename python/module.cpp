@@ -486,6 +486,14 @@ class Artifact {
       check(isomer_model_binding_count(model_, variant, &bindings));
       for (size_t k = 0; k < bindings; ++k) {
         isomer_binding binding;
+template <class Array>
+bool fits(const Array& array, const isomer_tensor& tensor) {
+  if (array.ndim() != static_cast<size_t>(tensor.rank) || array.dtype() != array_type(tensor.dtype)) return false;
+  for (size_t d = 0; d < array.ndim(); ++d)
+    if (static_cast<int64_t>(array.shape(d)) != tensor.dims[d]) return false;
+  return true;
+}
+
         check(isomer_model_binding(model_, variant, k, &binding));
         result[variant][binding.name] = binding.value;
       }
@@ -537,11 +545,8 @@ class Session {
     for (size_t k = 0; k < inputs.size(); ++k) {
       const Port& port = inputs_[k];
       const Input& array = inputs[k];
-      bool fits =
-          array.ndim() == static_cast<size_t>(port.tensor.rank) && array.dtype() == array_type(port.tensor.dtype);
-      for (size_t d = 0; fits && d < array.ndim(); ++d)
-        fits = static_cast<int64_t>(array.shape(d)) == port.tensor.dims[d];
-      if (!fits) throw Refused("usage", std::string(port.name) + ": an array of the input's type and shape expected");
+      if (!fits(array, port.tensor))
+        throw Refused("usage", std::string(port.name) + ": an array of the input's type and shape expected");
       from[k] = port.tensor;
       from[k].data = const_cast<void*>(array.data());
     }
@@ -553,10 +558,12 @@ class Session {
       is_made[k] = std::all_of(port.tensor.dims, port.tensor.dims + port.tensor.rank, [](int64_t d) { return d >= 0; });
       if (!is_made[k]) continue;
       if (nb::object own = given.is_none() ? nb::object(nb::none()) : nb::object(given[k]); !own.is_none()) {
-        arrays[k] = Output(nb::cast<nb::ndarray<nb::c_contig, nb::device::cpu>>(own));
-        if (arrays[k].dtype() != array_type(port.tensor.dtype) ||
-            static_cast<int64_t>(arrays[k].nbytes()) != isomer_tensor_bytes(&port.tensor))
-          throw Refused("usage", std::string(port.name) + ": an array of the output's type and size expected");
+        nb::ndarray<nb::c_contig, nb::device::cpu> writable;
+        if (!nb::try_cast(own, writable))
+          throw Refused("usage", std::string(port.name) + ": an array that can be written to, row by row, expected");
+        arrays[k] = Output(writable);
+        if (!fits(arrays[k], port.tensor))
+          throw Refused("usage", std::string(port.name) + ": an array of the output's type and shape expected");
       } else {
         arrays[k] = new_array(port.tensor);
       }

@@ -731,16 +731,14 @@ class IOBinding:
 
     def bind_output(self, name, device_type="cpu", device_id=0, element_type=None, shape=None, buffer_ptr=None):
         self._on_cpu(device_type)
-        self._check_output(name)
-        self._outputs[name] = _array_at(buffer_ptr, element_type, shape) if buffer_ptr else None
+        self._bind_output(name, _array_at(buffer_ptr, element_type, shape) if buffer_ptr else None)
 
-    def _check_output(self, name):
+    def _bind_output(self, name, array):
         if name not in self._names:
             raise UsageError(f"{name}: a name of an output expected")
 
     def bind_ortvalue_output(self, name, ortvalue):
-        self._check_output(name)
-        self._outputs[name] = ortvalue.numpy()
+        self._bind_output(name, ortvalue.numpy())
 
     def synchronize_inputs(self):
         pass
@@ -758,15 +756,22 @@ class IOBinding:
         results = session._results(session._arrays(self._inputs), [self._outputs.get(name) for name in self._names])
         by_name = dict(zip(self._names, results))
         for name, array in self._outputs.items():
-            if array is not None and not np.shares_memory(array, by_name[name]):
-                np.copyto(array, by_name[name])  # of a shape that data decide
+            result = by_name[name]
+            if array is None or array.size and np.shares_memory(array, result):
+                continue
+            if array.shape != result.shape or array.dtype != result.dtype:
+                raise UsageError(f"{name}: an array of {result.dtype} of shape {list(result.shape)} expected, one of {array.dtype} "
+                                 f"of shape {list(array.shape)} bound")
+            np.copyto(array, result)  # interpreted, or of a shape that data decide
+            by_name[name] = array
         self._results = [by_name[name] for name in self._outputs]
 
     def get_outputs(self):
         return [OrtValue(result) for result in self._results]
 
     def copy_outputs_to_cpu(self):
-        return list(self._results)
+        """Copies, which the next run leaves as they are."""
+        return [result.copy() for result in self._results]
 
 
 def _array_at(address, element_type, shape):
@@ -776,3 +781,6 @@ def _array_at(address, element_type, shape):
     count = int(np.prod(shape, dtype=np.int64))
     memory = (ctypes.c_char * (count * dtype.itemsize)).from_address(address)
     return np.frombuffer(memory, dtype).reshape(shape)
+        if array is not None and not (array.flags.writeable and array.flags.c_contiguous):
+            raise UsageError(f"{name}: an array that can be written to, row by row, expected")
+        self._outputs[name] = array

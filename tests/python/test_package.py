@@ -413,6 +413,36 @@ def test_bindings_write_where_they_are_told(x):
     np.testing.assert_array_equal(z.numpy(), binding.get_outputs()[1].numpy())
 
 
+@pytest.mark.parametrize("batch", [4, "batch"])
+def test_results_of_bindings_stay(x, batch):
+    """Of compiled code, and of the interpreter."""
+    model, weights = branches(batch)
+    session = isomer.InferenceSession(model)
+    binding = session.io_binding()
+    binding.bind_ortvalue_output("z", isomer.OrtValue.ortvalue_from_shape_and_type([4, 16], np.float32))
+    kept = []
+    for k in range(3):
+        binding.bind_cpu_input("x", x * k)
+        session.run_with_iobinding(binding)
+        kept.append(binding.copy_outputs_to_cpu()[0])
+    for k, z in enumerate(kept):
+        np.testing.assert_allclose(z, expected(x * k, weights)[1], rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("batch", [4, "batch"])
+def test_bound_outputs_that_do_not_fit_are_refused(x, batch):
+    binding = isomer.InferenceSession(branches(batch)[0]).io_binding()
+    binding.bind_cpu_input("x", x)
+    for wrong in (np.zeros((16, 4), np.float32), np.zeros((1, 16), np.float32), np.zeros((4, 16), np.float64)):
+        binding.bind_ortvalue_output("z", isomer.OrtValue.ortvalue_from_numpy(wrong))
+        with pytest.raises(isomer.UsageError, match="z: an array of"):
+            binding._session.run_with_iobinding(binding)
+    fixed = np.zeros((4, 16), np.float32)
+    fixed.flags.writeable = False
+    with pytest.raises(isomer.UsageError, match="z: an array that can be written to"):
+        binding.bind_ortvalue_output("z", isomer.OrtValue.ortvalue_from_numpy(fixed))
+
+
 class OfDlpack:
     """Some other library's array."""
 
