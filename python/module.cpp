@@ -740,5 +740,9 @@ NB_MODULE(_isomer, module) {
   nb::class_<Interpreter>(module, "Interpreter")
       .def(nb::init<const std::string&>(), "path"_a)
       .def_prop_ro("output_types", &Interpreter::output_types)
+  module.def("verify_weights", [](const std::string& artifact) {
+    nb::gil_scoped_release released;
+    check(isomer_artifact_verify(artifact.c_str()));
+  });
       .def("run", &Interpreter::run, "inputs"_a, "threads"_a, "until"_a.none());
 }

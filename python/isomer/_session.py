@@ -379,7 +379,8 @@ class InferenceSession:
                     while block := content.read(1 << 20):
                         digest.update(block)
             self._content = digest.hexdigest()
-        made_for = (self._content, _isomer.build(), shapes, self._thread_count(), self._level, self._seconds)
+        made_for = (self._content, _isomer.build(), shapes, self._thread_count(), self._level, self._seconds,
+                    bool(self._wants_check))
         return hashlib.sha256(repr(made_for).encode()).hexdigest()
 
     def _thread_count(self):
@@ -398,9 +399,11 @@ class InferenceSession:
         kept = self._cache and self._cache / "artifacts" / f"{self._key(shapes)}.iso"
         if kept is not None:
             try:
-                variant = self._opened(kept)
-                os.utime(kept)
-                return variant
+                if kept.exists():
+                    _isomer.verify_weights(str(kept))
+                    variant = self._opened(kept)
+                    os.utime(kept)
+                    return variant
             except (_isomer.Refused, OSError):
                 pass  # there is none, or one of another machine
         if self._state_of_files() != self._state:

@@ -310,6 +310,27 @@ def test_artifacts_are_kept(cache, x):
     np.testing.assert_array_equal(isomer.InferenceSession(model).run(None, {"x": x})[0], first[0])
 
 
+def test_kept_artifacts_whose_weights_are_damaged_are_made_again(cache, x):
+    model, _ = branches(4)
+    first = isomer.InferenceSession(model).run(None, {"x": x})
+    (kept,) = (cache / "isomer" / "artifacts").iterdir()
+    content = kept.read_bytes()
+    w = next(numpy_helper.to_array(tensor) for tensor in model.graph.initializer if tensor.name == "w")
+    at = max(content.find(w[0, :2].tobytes()), content.find(w[:1, :1].tobytes()))
+    damaged = content[:at] + bytes(64) + content[at + 64:] if at > 0 else content[:-64] + bytes(64)
+    assert damaged != content
+    kept.write_bytes(damaged)
+    np.testing.assert_array_equal(isomer.InferenceSession(model).run(None, {"x": x})[0], first[0])
+    assert kept.read_bytes() != damaged
+
+
+def test_what_was_not_checked_is_not_taken_for_what_was(cache):
+    model, _ = branches(4)
+    for check in (False, True, True):
+        isomer.InferenceSession(model, check=check)
+    assert len(list((cache / "isomer" / "artifacts").iterdir())) == 2
+
+
 def test_artifacts_have_variants(tmp_path, x):
     model, weights = branches()
     compiled = isomer.compile(model, tmp_path / "model.iso", level=2, dims={"batch": (1, 4)})
