@@ -16,13 +16,17 @@ class Background:
         self._waiting = []
         self._thread = None
 
+    def renew(self):
+        """In a process that was forked, which has no such thread."""
+        self._lock = threading.Lock()
+        self._thread = None
+
     def want(self, piece):
         with self._lock:
             if piece in self._waiting:
                 self._waiting.remove(piece)
             self._waiting.append(piece)
             del self._waiting[:-self._most]
-            # A process that was forked has no such thread.
             if self._thread is None or not self._thread.is_alive():
                 self._thread = threading.Thread(target=self._work, name="isomer")
                 self._thread.start()

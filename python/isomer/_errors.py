@@ -1,5 +1,7 @@
 """Exceptions: one sentence each, which says where, what was expected and what was found."""
 import contextlib
+import os
+import re
 
 from . import _isomer
 
@@ -43,10 +45,32 @@ _BY_KIND = {
 
 
 @contextlib.contextmanager
-def raised():
-    """What the extension module refuses becomes an exception of the package."""
+def raised(by_data=False):
+    """What the extension module or the system refuses becomes an exception of the package. `by_data`: the model is valid,
+    and what is wrong are the arrays that it was given."""
     try:
         yield
     except _isomer.Refused as refused:
         kind, sentence = refused.args
-        raise _BY_KIND[kind](sentence) from None
+        raise _BY_KIND["run" if by_data and kind == "invalid" else kind](in_python(sentence)) from None
+    except OSError as error:
+        place = f"{os.fsdecode(error.filename)}: " if error.filename is not None else ""
+        raise UsageError(f"{place}a file that can be used expected, {error.strerror or error}") from None
+
+
+# What the command line calls otherwise.
+_NAMES = [
+    (r"(?<![^ ])--for(?=: )", "runtime"), (r"(?<![^ ])--dim(?=: )", "dims"), (r"(?<![^ ])--input-shapes(?=: )", "shapes"),
+    (r"(?<![^ ])--(?=[a-z]+: )", ""),
+    (r"with --dim (.+)=SIZE", r"with dims={'\1': SIZE}"), (r"with CompileModelOptions::dims", "with dims"),
+    (r"--memory SIZE allows", "memory=BYTES allows"), (r"--no-check skips", "check=False skips"),
+    (r"; name its shared library with --onnxruntime", ""), (r"with --onednn", "in libraries"),
+    (r"with --(cudnn|cublaslt)", "in libraries"), (r"name it with --model", "give it as reference"),
+]
+
+
+def in_python(sentence):
+    """As callers of this package name what it is about."""
+    for pattern, name in _NAMES if "--" in sentence or "::" in sentence else ():
+        sentence = re.sub(pattern, name, sentence)
+    return sentence

@@ -4,15 +4,85 @@ import os
 import pathlib
 import shutil
 import tempfile
+import threading
 import weakref
 
 
+def _remove(folder, process):
+    """A copy of the process that was forked leaves it to its parent."""
+    if os.getpid() == process:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 class OwnFolder:
-    """A folder that goes with its last owner."""
+    """A folder that goes with its last owner, or at the end of a `with`, which gives its name."""
 
     def __init__(self):
         self.name = tempfile.mkdtemp(prefix="isomer-")
-        self._finalizer = weakref.finalize(self, shutil.rmtree, self.name, True)
+        self._finalizer = weakref.finalize(self, _remove, self.name, os.getpid())
+
+    def __enter__(self):
+        return self.name
+
+    def __exit__(self, *raised):
+        self._finalizer()
+
+
+def _close(files):
+    while files:
+        os.close(files.pop())
+
+
+class HeldFiles:
+    """A model's file and those of its weights beside it, which can be read when nobody else finds them any more."""
+
+    def __init__(self, path, beside):
+        self._path = path
+        self._names = [os.path.basename(path), *beside]
+        self._files, self._copies, self._lock = [], None, threading.Lock()
+        self._finalizer = weakref.finalize(self, _close, self._files)
+        for name in self._names:
+            self._files.append(os.open(os.path.join(os.path.dirname(path), name), os.O_RDONLY))
+        self._state = self._state_now()
+
+    def _state_now(self):
+        return [(status.st_size, status.st_mtime_ns) for status in map(os.fstat, self._files)]
+
+    def have_changed(self):
+        """What was read is no more."""
+        return bool(self._files) and self._state_now() != self._state
+
+    def content(self):
+        """In blocks."""
+        for file in self._files:
+            at = 0
+            while block := os.pread(file, 1 << 20, at):
+                yield block
+                at += len(block)
+
+    def _are_there(self):
+        folder = os.path.dirname(self._path)
+        try:
+            return all(os.path.samestat(os.stat(os.path.join(folder, name)), os.fstat(file))
+                       for name, file in zip(self._names, self._files))
+        except OSError:
+            return False
+
+    def path(self):
+        """The model's, or that of a copy."""
+        with self._lock:
+            if self._copies is None and not self._are_there():
+                copies = OwnFolder()
+                for name, file in zip(self._names, self._files):
+                    place = os.path.join(copies.name, name)
+                    os.makedirs(os.path.dirname(place), exist_ok=True)
+                    shutil.copyfile(f"/proc/self/fd/{file}", place)
+                self._path, self._copies = os.path.join(copies.name, self._names[0]), copies
+            return self._path
+
+    def close(self):
+        """What comes now finds the model where it was."""
+        self._finalizer()
 
 
 def cache_folder():
@@ -47,7 +117,7 @@ def file_of(model):
     if own is not None:
         yield str(own)
     elif is_in_memory(model):
-        with tempfile.TemporaryDirectory(prefix="isomer-") as folder:
+        with OwnFolder() as folder:
             path = pathlib.Path(folder, "model.onnx")
             path.write_bytes(bytes_of(model))
             yield str(path)

@@ -7,7 +7,6 @@ import json
 import operator
 import os
 import pathlib
-import tempfile
 
 from . import _isomer
 from ._errors import UsageError, raised
@@ -173,7 +172,7 @@ def verify(model, optimized, proof=None, *, fp="reassociate", dims=None, shapes=
     text = optimized.proof if proof is None and isinstance(optimized, Optimized) else proof
     if not text:
         raise UsageError("proof: a path or a text expected, none given")
-    with tempfile.TemporaryDirectory(prefix="isomer-") as folder:
+    with OwnFolder() as folder:
         if isinstance(text, os.PathLike) or "\n" not in text:
             file = os.fspath(text)
         else:

@@ -1,13 +1,26 @@
 """What long work tells: to a function of the caller's, or as a line on a terminal or in a notebook."""
+import os
 import sys
 import warnings
+
+from ._errors import in_python
+
+_PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+
+
+def warn(sentence):
+    """At the line that called the package."""
+    level, frame = 1, sys._getframe()
+    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(sentence, stacklevel=level)
 
 
 class _Silent:
     doing = None
 
     def note(self, line):
-        warnings.warn(line.removeprefix("isomer: "), stacklevel=4)
+        warn(in_python(line.removeprefix("isomer: ")))
 
     def close(self):
         pass

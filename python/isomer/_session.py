@@ -1,22 +1,23 @@
 """Sessions as users of `onnxruntime.InferenceSession` write them."""
+import contextlib
 import enum
 import hashlib
 import json
 import os
 import pathlib
 import shutil
-import tempfile
 import threading
 import time
-import warnings
+import weakref
 
 import numpy as np
 
 from . import _isomer
 from ._background import Background
-from ._errors import UsageError, Unsupported, raised
-from ._models import OwnFolder, bytes_of, cache_folder, is_in_memory
+from ._errors import UsageError, Unsupported, in_python, raised
+from ._models import HeldFiles, OwnFolder, bytes_of, cache_folder, is_in_memory
 from ._optimize import seconds_of
+from ._progress import warn
 
 # By ONNX's numbers: the name in ONNX Runtime's words, and the array's type; None: NumPy has none of its own.
 _TYPES = {
@@ -33,6 +34,8 @@ _MAGIC = b"\x7fISOMER\n"
 # Of a session, each with threads and memory of its own; and bytes of artifacts that are kept.
 _MOST_VARIANTS = 32
 _MOST_KEPT = 8 << 30
+# What is older was left by a program that ended.
+_LONGEST_COPY = 3600
 # So many shapes are compiled as soon as they are seen; more of them when they come again, if they are still remembered.
 _SEEN_ONCE = 4
 _REMEMBERED = 1024
@@ -244,7 +247,9 @@ def _keep(file, kept):
     """Copies an artifact into the cache, where that can be, and lets those go that were used longest ago."""
     try:
         kept.parent.mkdir(parents=True, exist_ok=True)
-        partial = kept.with_name(f"{kept.name}.{os.getpid()}.partial")
+        for each in kept.parent.glob("*.partial"):
+            if time.time() - each.stat().st_mtime > _LONGEST_COPY:
+                each.unlink()
         shutil.copyfile(file, partial)
         os.replace(partial, kept)
         files = sorted(((each.stat(), each) for each in kept.parent.glob("*.iso")), key=lambda pair: -pair[0].st_mtime_ns)
@@ -254,7 +259,21 @@ def _keep(file, kept):
             if total > _MOST_KEPT and each != kept:
                 each.unlink()
     except OSError:
-        pass
+        with contextlib.suppress(OSError):
+            partial.unlink()
+
+
+_SESSIONS = weakref.WeakSet()
+
+
+def _after_fork():
+    """Threads of the parent's may have held locks."""
+    for session in list(_SESSIONS):
+        session._lock = threading.Lock()
+        session._background.renew()
+
+
+os.register_at_fork(after_in_child=_after_fork)
 
 
 class InferenceSession:
@@ -273,6 +292,7 @@ class InferenceSession:
             compiled. False: those of the artifact alone.
         cache: Keep artifacts; 8 GB of them, those used last.
         check: Run what was compiled beside the model's own meaning, before it is used.
+    partial = kept.with_name(f"{kept.name}.{os.getpid()}.{threading.get_ident()}.partial")
     """
 
     def __init__(self, path_or_bytes, sess_options=None, providers=None, provider_options=None, *, search=None, jit=True,
@@ -329,7 +349,10 @@ class InferenceSession:
                 if dims in kinds:  # of another target
                     continue
                 kinds.append(dims)
+        self._files = None
+        self._overridable = []
                 variant = _Variant(artifact, dims, self._threads)
+        _SESSIONS.add(self)
                 self._variants[variant.shapes] = variant
                 first = variant
         args = lambda ports: [
@@ -344,7 +367,7 @@ class InferenceSession:
     def _open_model(self):
         with raised():
             self._facts = _isomer.describe(self._path)
-            self._state = self._state_of_files()
+            self._files = HeldFiles(self._path, self._facts["external_files"])
             self._content = None
 
         def args(ports):
@@ -360,24 +383,15 @@ class InferenceSession:
         shapes = tuple(tuple(arg.shape) if arg.shape is not None else (None,) for arg in self._inputs)
         if all(isinstance(dim, int) for shape in shapes for dim in shape):
             self._variant_for(shapes, may_interpret=False)
-
-    def _state_of_files(self):
-        """Of the model and of its weights beside it: where it changes, what was read is no more."""
-        folder = os.path.dirname(self._path)
-        state = []
-        for file in [self._path, *(os.path.join(folder, name) for name in self._facts["external_files"])]:
-            status = os.stat(file)
-            state.append((file, status.st_size, status.st_mtime_ns))
-        return state
+            if not self._overridable:
+                self._files.close()  # no other shapes will come
 
     def _key(self, shapes):
         """Of the model's content, and of what the artifact is made for."""
         if self._content is None:
             digest = hashlib.sha256(repr(self._facts["external_files"]).encode())
-            for file, _, _ in self._state:
-                with open(file, "rb") as content:
-                    while block := content.read(1 << 20):
-                        digest.update(block)
+            for block in self._files.content():
+                digest.update(block)
             self._content = digest.hexdigest()
         made_for = (self._content, _isomer.build(), shapes, self._thread_count(), self._level, self._seconds,
                     bool(self._wants_check))
@@ -388,7 +402,7 @@ class InferenceSession:
 
     def _compile(self, shapes, target, check, until):
         by_name = {arg.name: list(shape) for arg, shape in zip(self._inputs, shapes)}
-        return _isomer.compile(self._path, str(target), "cpu", self._level, self._seconds, {}, by_name, [{}], False, check,
+        return _isomer.compile(self._files.path(), str(target), "cpu", self._level, self._seconds, {}, by_name, [{}], False, check,
                                "", self._threads, 0, None, None, until)
 
     def _opened(self, file):
@@ -405,10 +419,10 @@ class InferenceSession:
                     os.utime(kept)
                     return variant
             except (_isomer.Refused, OSError):
-                pass  # there is none, or one of another machine
-        if self._state_of_files() != self._state:
+                pass  # one that is damaged, or of another machine
+        if self._files.have_changed():
             raise UsageError(f"{self._path}: a file that stays as it is expected, it changed since the session was opened")
-        with tempfile.TemporaryDirectory(prefix="isomer-") as scratch:
+        with OwnFolder() as scratch:
             file = os.path.join(scratch, "model.iso")
             made = self._compile_checked(shapes, file, until)
             if made["interrupted"]:
@@ -428,7 +442,7 @@ class InferenceSession:
                 why = refused.args[1]
         made = self._compile(shapes, file, False, until)
         if self._wants_check:
-            warnings.warn(f"not checked: {why}", stacklevel=7)
+            warn(f"not checked: {in_python(why)}")
         return made
 
     def _made_or_interpreted(self, shapes):
@@ -438,13 +452,13 @@ class InferenceSession:
             if refused.args[0] != "unsupported":
                 raise
             variant = self._interpreter()
-            warnings.warn(f"interpreting, which is slow: {refused.args[1]}", stacklevel=5)
+            warn(f"interpreting, which is slow: {in_python(refused.args[1])}")
             return variant
 
     def _interpreter(self):
         """The one that all shapes share."""
         if self._interpreted is None:
-            self._interpreted = _Interpreted(self._path, self._inputs, self._thread_count())
+            self._interpreted = _Interpreted(self._files.path(), self._inputs, self._thread_count())
         return self._interpreted
 
     def _keep_variant(self, shapes, variant):
@@ -470,9 +484,9 @@ class InferenceSession:
         failure = self._failures.get(shapes)
         if failure is not None:
             if not isinstance(failure, _isomer.Refused) or failure.args[0] != "unsupported":
-                with raised():
-                    raise failure
-            warnings.warn(f"interpreting, which is slow: {failure.args[1]}", stacklevel=5)
+                with raised(by_data=True):
+                    raise failure.with_traceback(None)  # else it grows by one of each run
+            warn(f"interpreting, which is slow: {in_python(failure.args[1])}")
             self._keep_variant(shapes, self._interpreter())
             return self._interpreter()
         self._seen[shapes] = times = self._seen.pop(shapes, 0) + 1
@@ -495,7 +509,7 @@ class InferenceSession:
                         return self._meanwhile(shapes)
                     except _isomer.Refused:
                         pass  # what can't be interpreted may be compiled
-                with raised():
+                with raised(by_data=may_interpret):
                     variant = self._made_or_interpreted(shapes)
                 self._keep_variant(shapes, variant)
         return variant

@@ -257,6 +257,18 @@ def test_interrupts_end_measurements(tmp_path):
     """, tmp_path / "model.onnx") == "True\n"
 
 
+def test_what_is_noted_is_of_the_caller(tmp_path):
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        isomer.bench(branches()[0], time=0.01, threads=1)
+    assert [each.filename for each in told] == [__file__]
+    assert "bind it with dims={'batch': SIZE}" in str(told[0].message)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(UserWarning, match="batch"):
+            isomer.bench(branches()[0], time=0.01, threads=1)
+
+
 # Sessions
 
 
@@ -375,6 +387,81 @@ def test_what_fails_beside_is_told_to_the_next_run(tmp_path, x):
     assert until(lambda: session._failures)
     with pytest.raises(isomer.UsageError, match="it changed since"):
         session.run(None, {"x": x})
+
+
+def test_what_fails_again_and_again_takes_no_more_memory(tmp_path, x):
+    file = tmp_path / "model.onnx"
+    onnx.save(branches()[0], file)
+    session = isomer.InferenceSession(file, cache=False)
+    os.utime(file, (1, 1))
+    session.run(None, {"x": x})
+    assert until(lambda: session._failures)
+    depths = []
+    for _ in range(3):
+        with pytest.raises(isomer.UsageError):
+            session.run(None, {"x": x})
+        (failure,) = session._failures.values()
+        depth, each = 0, failure.__traceback__
+        while each is not None:
+            depth, each = depth + 1, each.tb_next
+        depths.append(depth)
+    assert depths[0] == depths[2]
+
+
+@pytest.mark.parametrize("beside", [False, True])
+def test_a_model_may_go_once_it_is_opened(tmp_path, beside):
+    """Also one whose weights lie beside it, and one that another file replaces."""
+    model, weights = branches()
+    file = tmp_path / "model.onnx"
+    onnx.save(model, file, save_as_external_data=beside, location="weights.bin", size_threshold=0)
+    session = isomer.InferenceSession(file)
+    for each in list(tmp_path.iterdir()):
+        if each.is_file():
+            each.unlink()
+    file.write_bytes(b"another file")
+    x = np.random.default_rng(1).standard_normal((5, 32), np.float32)
+    for _ in range(2):
+        np.testing.assert_allclose(session.run(["z"], {"x": x})[0], expected(x, weights)[1], rtol=1e-5, atol=1e-5)
+        assert until(lambda: session._variants or session._failures)
+    assert not session._failures
+
+
+def test_children_run_and_leave_what_is_their_parents(tmp_path):
+    """Forked ones: threads of the session's and of Python's are the parent's, and so are its files."""
+    onnx.save(branches()[0], tmp_path / "model.onnx")
+    assert run_script("""
+        import os, pathlib, signal, sys, time, warnings, numpy as np, isomer
+        options = isomer.SessionOptions()
+        options.intra_op_num_threads = 2
+        session = isomer.InferenceSession(pathlib.Path(sys.argv[1]).read_bytes(), options)
+        def z_of(size, known):
+            x = np.ones((size, 32), np.float32)
+            session.run(None, {"x": x})
+            end = time.monotonic() + 60
+            while len(session._variants) < known and time.monotonic() < end:
+                time.sleep(0.01)
+            return session.run(["z"], {"x": x})[0]
+        wanted = z_of(4, 1)[0]
+        warnings.simplefilter("ignore")
+        for size, known in (4, 1), (3, 2):  # a variant of the parent's, and one of its own
+            child = os.fork()
+            if child == 0:
+                signal.alarm(60)
+                assert np.allclose(z_of(size, known), wanted)
+                sys.exit(0)
+            print(os.waitpid(child, 0)[1])
+        print(np.allclose(z_of(2, 2), wanted), session._failures)
+    """, tmp_path / "model.onnx") == "0\n0\nTrue {}\n"
+
+
+def test_a_full_disk_leaves_nothing_behind(cache, monkeypatch, x):
+    def fails(source, target):
+        pathlib.Path(target).write_bytes(b"a part")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(isomer._session.shutil, "copyfile", fails)
+    isomer.InferenceSession(branches(4)[0]).run(None, {"x": x})
+    assert list((cache / "isomer" / "artifacts").iterdir()) == []
 
 
 def test_sizes_that_come_once_are_not_compiled():
