@@ -8,13 +8,14 @@
 
 Models are given as a path, as the bytes of a file, or as an `onnx.ModelProto`.
 """
-from . import library
+from . import capi, library
 from ._errors import (CheckFailed, Error, InternalError, InvalidModel, RunFailed, Stopped, Unsupported, UsageError)
 from ._optimize import (BackendTimes, Comparison, Compiled, Optimized, Times, TunedTask, Verified, backends, bench, compare,
                         compile, describe, optimize, tune, verify)
 from ._session import (ExecutionMode, GraphOptimizationLevel, InferenceSession, IOBinding, ModelMetadata, NodeArg, OrtValue,
-                       RunOptions, SessionOptions, get_all_providers, get_available_providers, get_build_info, get_device,
-                       set_default_logger_severity, set_default_logger_verbosity)
+                       RunOptions, SessionOptions, disable_telemetry_events, enable_telemetry_events, get_all_providers,
+                       get_available_providers, get_build_info, get_device, get_version_string, set_default_logger_severity,
+                       set_default_logger_verbosity, set_seed)
 from ._isomer import version as _version
 
 __version__ = _version()
@@ -22,7 +23,7 @@ __version__ = _version()
 __all__ = [
     "BackendTimes", "CheckFailed", "Comparison", "Compiled", "Error", "ExecutionMode", "GraphOptimizationLevel", "IOBinding", "InferenceSession",
     "InternalError", "InvalidModel", "ModelMetadata", "NodeArg", "Optimized", "OrtValue", "RunFailed", "RunOptions",
-    "SessionOptions", "Stopped", "Times", "TunedTask", "Unsupported", "UsageError", "Verified", "backends", "bench", "compare", "compile", "describe",
-    "get_all_providers", "get_available_providers", "get_build_info", "get_device", "library", "optimize", "set_default_logger_severity",
-    "set_default_logger_verbosity", "tune", "verify",
+    "SessionOptions", "Stopped", "Times", "TunedTask", "Unsupported", "UsageError", "Verified", "backends", "bench", "capi", "compare", "compile", "describe",
+    "disable_telemetry_events", "enable_telemetry_events", "get_all_providers", "get_available_providers", "get_build_info", "get_device",
+    "get_version_string", "library", "optimize", "set_default_logger_severity", "set_default_logger_verbosity", "set_seed", "tune", "verify",
 ]

@@ -172,6 +172,21 @@ def get_build_info():
 
 class _Profile:
     """Of a session: events in the form that chrome://tracing shows."""
+def get_version_string():
+    return _isomer.version()
+
+
+def set_seed(seed):
+    """Changes nothing: what runs here draws no numbers."""
+
+
+def disable_telemetry_events():
+    """Changes nothing: there are none."""
+
+
+enable_telemetry_events = disable_telemetry_events
+
+
 
     def __init__(self, prefix):
         self._prefix, self._start = prefix, time.perf_counter_ns()

@@ -310,6 +310,18 @@ def test_what_a_session_has_not_is_named():
         isomer.InferenceSession(branches()[0], warp_drive=True)
 
 
+def test_errors_are_found_where_programs_look_for_them(x):
+    assert run_script("""
+        import isomer as ort, numpy as np, sys
+        try:
+            ort.InferenceSession("no such file")
+        except (ort.capi.onnxruntime_pybind11_state.ModelLoaded, ort.capi.onnxruntime_pybind11_state.NotFound):
+            print("another")
+        except ort.capi.onnxruntime_pybind11_state.NoSuchFile:
+            print("no such file", ort.get_version_string() == ort.__version__)
+    """) == "no such file True\n"
+
+
 def test_artifacts_are_kept(cache, x):
     model, _ = branches(4)
     first = isomer.InferenceSession(model).run(None, {"x": x})

@@ -1,1 +1,2 @@
 """Where programs of ONNX Runtime's look for its errors."""
+from . import onnxruntime_pybind11_state
