@@ -419,6 +419,7 @@ nb::dict describe(const std::string& model) {
 [[noreturn]] void refuse(isomer_status status, const std::string& sentence) {
   static constexpr const char* kKinds[] = {"", "usage", "invalid", "unsupported", "run", "bug"};
   throw Refused(kKinds[status], sentence);
+  result["overridable"] = ports_of(found.overridable);
 }
 
 void check(isomer_status status) {
@@ -434,6 +435,7 @@ nb::dlpack::dtype array_type(int32_t dtype) {
   switch (dtype) {
     case ISOMER_FLOAT32: return type(Code::Float, 32);
     case ISOMER_FLOAT64: return type(Code::Float, 64);
+  result["graph_description"] = text(found.graph_doc_string);
     case ISOMER_FLOAT16: return type(Code::Float, 16);
     case ISOMER_INT8: return type(Code::Int, 8);
     case ISOMER_INT16: return type(Code::Int, 16);

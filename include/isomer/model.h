@@ -15,7 +15,8 @@
 
 namespace isomer {
 
-/// A size, or what it is called where it varies: "batch", "2*seq + 1", "" for one that has no name.
+/// A size, or what it is called where it varies: "batch", as the file has it and as `dims` take it; "2*seq + 1" for one
+/// that follows from others; "" for one that has no name.
 using ModelDim = std::variant<int64_t, std::string>;
 
 struct ModelPort {
@@ -27,12 +28,13 @@ struct ModelPort {
 
 struct ModelDescription {
   std::vector<ModelPort> inputs, outputs;  ///< inputs without initializers
+  std::vector<ModelPort> overridable;      ///< inputs with initializers
   std::vector<std::string> free_dims;      ///< names that sizes can be bound by
   std::map<std::string, int64_t> operators;
   int64_t nodes = 0;  ///< as the file has them, bodies included
   int64_t weight_bytes = 0;
   std::vector<std::string> external_files;  ///< of weights, in the model's folder
-  std::string graph_name, producer_name, producer_version, domain, doc_string;
+  std::string graph_name, producer_name, producer_version, domain, doc_string, graph_doc_string;
   int64_t model_version = 0, ir_version = 0;
   std::map<std::string, int64_t> opsets;  ///< by domain; "" is ai.onnx
   std::vector<std::pair<std::string, std::string>> metadata;

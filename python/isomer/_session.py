@@ -142,7 +142,7 @@ class ModelMetadata:
         self.graph_name = facts.get("graph_name", "")
         self.domain = facts.get("domain", "")
         self.description = facts.get("description", "")
-        self.graph_description = ""
+        self.graph_description = facts.get("graph_description", "")
         self.version = facts.get("version", 0)
         self.custom_metadata_map = facts.get("metadata", {})
 
@@ -393,7 +393,7 @@ class InferenceSession:
 
         self._inputs, self._outputs = args(self._facts["inputs"]), args(self._facts["outputs"])
         dims = getattr(self._options, "_dims", {})
-        for arg in self._inputs:
+        for arg in (*self._inputs, *self._outputs):
             arg.shape = [dims.get(dim, dim) for dim in arg.shape] if arg.shape is not None else None
         shapes = tuple(tuple(arg.shape) if arg.shape is not None else (None,) for arg in self._inputs)
         if all(isinstance(dim, int) for shape in shapes for dim in shape):

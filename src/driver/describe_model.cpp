@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <set>
 
 #include "driver/load_model.h"
 #include "driver/public_options.h"
@@ -7,20 +8,38 @@
 #include "graph/bind.h"
 #include "graph/edit.h"
 #include "graph/onnx/export.h"
+#include "graph/te/symbols.h"
 #include "isomer/model.h"
 #include "verify/check/check.h"
 
 namespace isomer {
 namespace {
 
-ModelPort port_of(const Value& value) {
+/// Names of dims that have none in the file: VALUE.AXIS.
+std::set<std::string> invented_names(const Graph& graph) {
+  std::set<std::string> names;
+  for (const ValueId id : graph.values()) {
+    const Value& value = graph.value(id);
+    if (!value.type.has_shape()) continue;
+    for (size_t axis = 0; axis < value.type.shape->size(); ++axis) names.insert(fmt::format("{}.{}", value.name, axis));
+  }
+  return names;
+}
+
+ModelDim dim_of(const Dim& dim, const std::set<std::string>& invented) {
+  if (dim.is_constant()) return dim.value();
+  if (te::any_symbol(dim.expr(), [&](const std::string& name) { return invented.contains(name); })) return "";
+  const std::string* const name = only_name(dim);
+  return name ? *name : dim.text();
+}
+
+ModelPort port_of(const Value& value, const std::set<std::string>& invented) {
   ModelPort port;
   port.name = value.name;
   if (value.type.is_tensor()) port.type = std::string(name(value.type.dtype));
   port.has_shape = value.type.has_shape();
   if (!port.has_shape) return port;
-  for (const Dim& dim : *value.type.shape)
-    port.shape.push_back(dim.is_constant() ? ModelDim(dim.value()) : ModelDim(dim.text()));
+  for (const Dim& dim : *value.type.shape) port.shape.push_back(dim_of(dim, invented));
   return port;
 }
 
@@ -30,9 +49,12 @@ Result<ModelDescription> description_of(const std::string& model, const std::vec
   TRY(const LoadedModel loaded, load_model(model, settings));
   const Graph& graph = loaded.graph;
   ModelDescription result;
-  for (const ValueId input : graph.inputs())
-    if (!graph.value(input).constant) result.inputs.push_back(port_of(graph.value(input)));
-  for (const ValueId output : graph.outputs()) result.outputs.push_back(port_of(graph.value(output)));
+  const std::set<std::string> invented = invented_names(graph);
+  for (const ValueId input : graph.inputs()) {
+    const Value& value = graph.value(input);
+    (value.constant ? result.overridable : result.inputs).push_back(port_of(value, invented));
+  }
+  for (const ValueId output : graph.outputs()) result.outputs.push_back(port_of(graph.value(output), invented));
   result.free_dims = free_dims(graph);
   result.operators = loaded.file.operators;
   result.nodes = loaded.file.nodes;
@@ -44,6 +66,7 @@ Result<ModelDescription> description_of(const std::string& model, const std::vec
   result.producer_version = info.producer_version;
   result.domain = info.domain;
   result.doc_string = info.doc_string;
+  result.graph_doc_string = loaded.file.graph_doc;
   result.model_version = info.model_version;
   result.ir_version = info.ir_version;
   result.opsets = info.opsets;

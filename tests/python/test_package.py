@@ -310,6 +310,27 @@ def test_what_a_session_has_not_is_named():
         isomer.InferenceSession(branches()[0], warp_drive=True)
 
 
+def named_dims(*shape):
+    graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "names",
+                              [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
+                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, shape)], doc_string="of a graph")
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+@pytest.mark.parametrize("name", ["batch-size", "a.b", "past_sequence_length + 1", "N/2", "1x", "é", "x y", 'q"t'])
+def test_sizes_are_called_as_the_file_calls_them(name):
+    model = named_dims(name, 2, None)
+    options = isomer.SessionOptions()
+    session = isomer.InferenceSession(model, options, cache=False)
+    for arg in session.get_inputs() + session.get_outputs():
+        assert arg.shape == [name, 2, None]
+    assert session.get_modelmeta().graph_description == "of a graph"
+    assert isomer.compare(model, model, dims={name: 3})
+    options.add_free_dimension_override_by_name(name, 8)
+    session = isomer.InferenceSession(model, options, cache=False)
+    assert session.get_inputs()[0].shape == session.get_outputs()[0].shape == [8, 2, None]
+
+
 def test_errors_are_found_where_programs_look_for_them(x):
     assert run_script("""
         import isomer as ort, numpy as np, sys

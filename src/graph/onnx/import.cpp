@@ -49,6 +49,7 @@ Result<Graph> import_model(std::span<const std::byte> bytes, std::shared_ptr<con
   if (options.report) {
     *options.report = {};
     options.report->functions = model.functions_size();
+    options.report->graph_doc = model.graph().doc_string();
     count_nodes(model.graph().node(), *options.report);
   }
   TRY_VOID(expand_functions(model, options.limits));

@@ -21,6 +21,7 @@ struct ImportReport {
   int64_t nodes = 0;
   int64_t functions = 0;
   std::vector<std::string> external_files;  ///< of weights, in the model's folder
+  std::string graph_doc;
 };
 
 struct ImportOptions {
