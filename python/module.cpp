@@ -649,7 +649,7 @@ class Interpreter {
     const Tensors results = interruptible(
         false,
         [&](const isomer::Stop& stop) {
-          return isomer::told<Tensors>(&stop, [&]() -> isomer::Result<Tensors> {
+          auto result = isomer::told<Tensors>(&stop, [&]() -> isomer::Result<Tensors> {
             auto made =
                 isomer::interpret(graph_, inputs, {.threads = threads, .memory = isomer::default_memory_limit()});
             if (!made.ok()) return std::move(made).error();
@@ -688,6 +688,10 @@ class Interpreter {
 }  // namespace
 
 NB_MODULE(_isomer, module) {
+          // The model was valid when it was opened: these are its data.
+          if (!result && result.error().kind == isomer::FailureKind::invalid)
+            throw Refused("run", result.error().sentence);
+          return result;
   // The package makes its own exceptions of (kind, sentence).
   static nb::exception<Refused> refused(module, "Refused");
   nb::register_exception_translator(

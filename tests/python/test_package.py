@@ -343,6 +343,32 @@ def test_errors_are_found_where_programs_look_for_them(x):
     """) == "no such file True\n"
 
 
+@pytest.mark.parametrize("jit", [True, "wait"])
+def test_data_that_are_wrong_fail_the_run(jit):
+    """Whether code is ready or not."""
+    graph = helper.make_graph([helper.make_node("Gather", ["x", "i"], ["y"])], "gather",
+                              [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 3]),
+                               helper.make_tensor_value_info("i", TensorProto.INT64, ["m"])],
+                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["m", 3])])
+    session = isomer.InferenceSession(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8),
+                                      cache=False, jit=jit)
+    feed = {"x": np.ones((4, 3), np.float32), "i": np.array([5])}
+    with pytest.raises(isomer.RunFailed):
+        session.run(None, feed)
+    assert until(lambda: session._variants)
+    with pytest.raises(isomer.RunFailed):
+        session.run(None, feed)
+    sum = helper.make_graph([helper.make_node("Add", ["a", "b"], ["c"])], "sum",
+                            [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["n"]) for name in "ab"],
+                            [helper.make_tensor_value_info("c", TensorProto.FLOAT, ["n"])])
+    session = isomer.InferenceSession(helper.make_model(sum, opset_imports=[helper.make_opsetid("", 17)], ir_version=8),
+                                      cache=False, jit=jit)
+    for _ in range(2):
+        with pytest.raises(isomer.RunFailed):
+            session.run(None, {"a": np.ones(2, np.float32), "b": np.ones(3, np.float32)})
+        until(lambda: session._failures, 2)
+
+
 def test_artifacts_are_kept(cache, x):
     model, _ = branches(4)
     first = isomer.InferenceSession(model).run(None, {"x": x})
