@@ -629,16 +629,19 @@ class Interpreter {
     graph_ = taken(std::move(loaded));
   }
 
-  /// Of the inputs without initializers; outputs as Session::run gives them.
-  nb::list run(const std::vector<Input>& given, int threads, const nb::object& until) const {
+  /// Of the inputs without initializers, and by name of those that have one; outputs as Session::run gives them.
+  nb::list run(const std::vector<Input>& given, int threads, const nb::object& until,
+               const std::map<std::string, Input>& others) const {
     std::vector<isomer::te::Array> inputs;
     size_t next = 0;
     for (const isomer::ValueId id : graph_.inputs()) {
       const isomer::Value& value = graph_.value(id);
       inputs.emplace_back();
-      if (value.constant) continue;
-      if (next == given.size()) throw Refused("usage", value.name + ": an array expected, none given");
-      const Input& array = given[next++];
+      const auto other = others.find(value.name);
+      if (value.constant && other == others.end()) continue;
+      if (!value.constant && next == given.size())
+        throw Refused("usage", value.name + ": an array expected, none given");
+      const Input& array = value.constant ? other->second : given[next++];
       const auto* bytes = static_cast<const std::byte*>(array.data());
       isomer::Dims dims;
       for (size_t k = 0; k < array.ndim(); ++k) dims.push_back(static_cast<int64_t>(array.shape(k)));
@@ -746,9 +749,6 @@ NB_MODULE(_isomer, module) {
   nb::class_<Interpreter>(module, "Interpreter")
       .def(nb::init<const std::string&>(), "path"_a)
       .def_prop_ro("output_types", &Interpreter::output_types)
-  module.def("verify_weights", [](const std::string& artifact) {
-    nb::gil_scoped_release released;
-    check(isomer_artifact_verify(artifact.c_str()));
-  });
-      .def("run", &Interpreter::run, "inputs"_a, "threads"_a, "until"_a.none());
+      .def("run", &Interpreter::run, "inputs"_a, "threads"_a, "until"_a.none(),
+           "others"_a = std::map<std::string, Input>());
 }

@@ -39,6 +39,8 @@ _LONGEST_COPY = 3600
 # So many shapes are compiled as soon as they are seen; more of them when they come again, if they are still remembered.
 _SEEN_ONCE = 4
 _REMEMBERED = 1024
+# Of a variant, when others ask for its place: what was used long ago is forgotten.
+_MOST_USES = 32
 # Those that wait to be compiled.
 _MOST_WAITING = 4
 
@@ -224,8 +226,20 @@ class _Interpreted:
         self.outputs = [_Port("", number) for number in self._interpreter.output_types]
         self.are_outputs_plain = all(port.is_plain for port in self.outputs)
 
-    def run(self, arrays, outputs, until=None):
-        return self._interpreter.run(arrays, self._threads, until)
+    def run(self, arrays, outputs, until=None, others={}):
+        return self._interpreter.run(arrays, self._threads, until, others)
+
+
+class _Overridden:
+    """Interprets with other initializers."""
+
+    def __init__(self, interpreted, others):
+        self._interpreted, self._others = interpreted, others
+        self.inputs, self.outputs = interpreted.inputs, interpreted.outputs
+        self.are_outputs_plain = interpreted.are_outputs_plain
+
+    def run(self, arrays, outputs):
+        return self._interpreted.run(arrays, outputs, None, self._others)
 
 
 class _Meanwhile:
@@ -312,9 +326,11 @@ class InferenceSession:
 
     def __init__(self, path_or_bytes, sess_options=None, providers=None, provider_options=None, *, search=None, jit=True,
                  cache=True, check=True, **others):
-        if others.pop("disabled_optimizers", None) or others:
-            names = ", ".join(others) or "disabled_optimizers"
-            raise UsageError(f"{names}: an argument that is known expected")
+        # Of ONNX Runtime's optimizers there are none here, and of its providers none to fall back from.
+        others.pop("disabled_optimizers", None)
+        others.pop("enable_fallback", None)
+        if others:
+            raise UsageError(f"{', '.join(others)}: an argument that is known expected")
         if jit not in (True, False, "wait"):
             raise UsageError(f"jit: True, False or 'wait' expected, {jit!r} found")
         self._options = sess_options or SessionOptions()
@@ -333,6 +349,8 @@ class InferenceSession:
         self._profile = _Profile(self._options.profile_file_prefix) if self._options.enable_profiling else None
         begin = time.perf_counter_ns()
         content = bytes_of(path_or_bytes) if is_in_memory(path_or_bytes) else None
+        self._files = None
+        self._overridable = []
         if content is None:
             self._path = os.path.abspath(os.fspath(path_or_bytes))
         else:
@@ -364,8 +382,6 @@ class InferenceSession:
                 if dims in kinds:  # of another target
                     continue
                 kinds.append(dims)
-        self._files = None
-        self._overridable = []
                 variant = _Variant(artifact, dims, self._threads)
         _SESSIONS.add(self)
                 self._variants[variant.shapes] = variant
@@ -395,6 +411,7 @@ class InferenceSession:
         dims = getattr(self._options, "_dims", {})
         for arg in (*self._inputs, *self._outputs):
             arg.shape = [dims.get(dim, dim) for dim in arg.shape] if arg.shape is not None else None
+        self._overridable = args(self._facts["overridable"])
         shapes = tuple(tuple(arg.shape) if arg.shape is not None else (None,) for arg in self._inputs)
         if all(isinstance(dim, int) for shape in shapes for dim in shape):
             self._variant_for(shapes, may_interpret=False)
@@ -538,7 +555,7 @@ class InferenceSession:
         return self._outputs
 
     def get_overridable_initializers(self):
-        return []
+        return self._overridable
 
     def get_modelmeta(self):
         return ModelMetadata(self._facts)
@@ -567,11 +584,15 @@ class InferenceSession:
                 array = feed[arg.name]
             except KeyError:
                 raise UsageError(f"{arg.name}: a value expected, none given") from None
-            arrays.append(array if type(array) is np.ndarray else _array_of(array))
+            arrays.append(array if type(array) is np.ndarray else _array_of(array, arg))
+        others = {}
         if len(feed) != len(arrays):
-            names = {arg.name for arg in self._inputs}
-            raise UsageError(f"{next(name for name in feed if name not in names)}: a name of an input expected")
-        return arrays
+            others = {arg.name: _array_of(feed[arg.name], arg) for arg in self._overridable if arg.name in feed}
+            names = {arg.name for arg in (*self._inputs, *self._overridable)}
+            for name in feed:
+                if name not in names:
+                    raise UsageError(f"{name}: a name of an input expected")
+        return arrays, others
 
     def run_async(self, output_names, input_feed, callback, user_data, run_options=None):
         """Runs on another thread, and gives `callback(outputs, user_data, error)` what comes of it: the error's sentence
@@ -607,13 +628,18 @@ class InferenceSession:
         except KeyError as error:
             raise UsageError(f"{error.args[0]}: a name of an output expected") from None
 
-    def _results(self, arrays, outputs=None):
+    def _results(self, arrays, others=None, outputs=None):
         begin = time.perf_counter_ns() if self._profile else 0
-        variant = self._variants.get(tuple([array.shape for array in arrays]))
-        if variant is None:
+        variant = self._variants.get(tuple([array.shape for array in arrays])) if not others else None
+        if variant is not None:
+            variant.uses += 1
+        else:
             for arg, array in zip(self._inputs, arrays):
                 self._check(arg, array)
-            variant = self._variant_for(tuple(array.shape for array in arrays))
+            if others:
+                variant = self._with_initializers(others)
+            else:
+                variant = self._variant_for(tuple(array.shape for array in arrays))
         for k, port in enumerate(variant.inputs):
             array = arrays[k]
             if array.dtype != port.dtype:
@@ -656,6 +682,18 @@ class InferenceSession:
 
     def run_with_ort_values(self, output_names, input_dict_ort_values, run_options=None):
         feed = {name: value.numpy() for name, value in input_dict_ort_values.items()}
+    def _with_initializers(self, others):
+        """Code is made for those that the model has."""
+        arrays = {}
+        for arg in self._overridable:
+            if arg.name in others:
+                self._check(arg, others[arg.name])
+                port = _Port(arg.name, _number_of(arg.type))
+                arrays[arg.name] = np.asarray(others[arg.name].view(port.stored), order="C")
+        warn(f"interpreting, which is slow: {', '.join(arrays)}: the model's own value expected, another one given")
+        with self._lock, raised():
+            return _Overridden(self._interpreter(), arrays)
+
         return [OrtValue(result) for result in self.run(output_names, feed)]
 
     def __getattr__(self, name):
@@ -664,14 +702,27 @@ class InferenceSession:
         raise AttributeError(f"isomer.InferenceSession has no {name}")
 
 
-def _array_of(value):
+def _array_of(value, arg=None):
+    """Lists and numbers of Python's become the input's type, where that loses no more than digits."""
     if isinstance(value, OrtValue):
         return value.numpy()
     if isinstance(value, np.ndarray):
         return np.asarray(value)  # of a class below it
     if hasattr(value, "__dlpack__") and not isinstance(value, np.generic):
         return np.from_dlpack(value.detach() if hasattr(value, "detach") else value)
-    return np.asarray(value)
+    array = np.asarray(value)
+    number = NUMBERS_BY_NAME.get(arg.type[len("tensor("):-1]) if arg is not None else None
+    if number is None or isinstance(value, np.generic):
+        return array
+    wanted = _array_type(number)
+    if array.dtype == wanted:
+        return array
+    if array.dtype.kind in "iu" and wanted.kind in "iu":
+        made = array.astype(wanted)
+        if not np.array_equal(made, array):
+            raise UsageError(f"{arg.name}: numbers of {wanted} expected, {array.min()} to {array.max()} found")
+        return made
+    return array.astype(wanted) if np.can_cast(array.dtype, wanted, "same_kind") or array.size == 0 else array
 
 
 class OrtValue:

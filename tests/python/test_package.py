@@ -343,6 +343,43 @@ def test_errors_are_found_where_programs_look_for_them(x):
     """) == "no such file True\n"
 
 
+def test_lists_and_numbers_become_the_inputs_type(x):
+    session = isomer.InferenceSession(branches(4)[0])
+    np.testing.assert_array_equal(session.run(None, {"x": x.tolist()})[0], session.run(None, {"x": x})[0])
+    np.testing.assert_array_equal(session.run(None, {"x": [[1] * 32] * 4})[0], session.run(None, {"x": np.ones_like(x)})[0])
+    graph = helper.make_graph([helper.make_node("Gather", ["data", "at"], ["y"])], "gather",
+                              [helper.make_tensor_value_info("data", TensorProto.UINT8, [3]),
+                               helper.make_tensor_value_info("at", TensorProto.INT32, [2])],
+                              [helper.make_tensor_value_info("y", TensorProto.UINT8, [2])])
+    session = isomer.InferenceSession(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8))
+    assert session.run(None, {"data": [1, 2, 255], "at": (2, 0)})[0].tolist() == [255, 1]
+    for wrong in ({"data": [1, 2, 256], "at": [2, 0]}, {"data": [1, 2, 3], "at": [2.5, 0]}, {"data": [1, 2, 3], "at": "20"}):
+        with pytest.raises(isomer.UsageError, match="expected"):
+            session.run(None, wrong)
+
+
+def test_initializers_may_be_given_other_values():
+    graph = helper.make_graph([helper.make_node("Mul", ["x", "k"], ["y"])], "scaled",
+                              [helper.make_tensor_value_info("x", TensorProto.FLOAT, [2]),
+                               helper.make_tensor_value_info("k", TensorProto.FLOAT, [1])],
+                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, [2])],
+                              [numpy_helper.from_array(np.array([2], np.float32), "k")])
+    session = isomer.InferenceSession(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8))
+    assert [arg.name for arg in session.get_inputs()] == ["x"]
+    assert [(arg.name, arg.shape) for arg in session.get_overridable_initializers()] == [("k", [1])]
+    x = np.array([1, 3], np.float32)
+    assert session.run(None, {"x": x})[0].tolist() == [2, 6]
+    with pytest.warns(UserWarning, match="interpreting"):
+        assert session.run(None, {"x": x, "k": np.array([5], np.float32)})[0].tolist() == [5, 15]
+    assert session.run(None, {"x": x})[0].tolist() == [2, 6]
+    with pytest.raises(isomer.UsageError, match=r"k: shape \[1\] expected"):
+        session.run(None, {"x": x, "k": np.ones(2, np.float32)})
+
+
+def test_arguments_that_change_nothing_are_taken(x):
+    isomer.InferenceSession(branches(4)[0], disabled_optimizers=["ConstantFolding"], enable_fallback=False).run(None, {"x": x})
+
+
 @pytest.mark.parametrize("jit", [True, "wait"])
 def test_data_that_are_wrong_fail_the_run(jit):
     """Whether code is ready or not."""
