@@ -268,7 +268,10 @@ class Times:
 
 def backends():
     """The libraries of others that this machine has: a dict of what is opened by name ("onnxruntime", "onednn", "cudnn", "cublaslt")."""
-    return dict(_isomer.found_backends())
+    found = dict(_isomer.found_backends())
+    if "onnxruntime" not in found and (library := _onnxruntime()):
+        found = {"onnxruntime": library, **found}
+    return found
 
 
 def bench(model, *, against=(), time="3s", target="cpu", reference=None, libraries=None, dims=None, shapes=None, threads=0, seed=0,

@@ -390,10 +390,10 @@ class InferenceSession:
             NodeArg(name, f"tensor({_TYPES[number][0]})", [d if d >= 0 else None for d in shape])
             for name, number, shape in ports]
         self._inputs, self._outputs = args(first.session.inputs), args(first.session.outputs)
-        if len(self._variants) > 1:
-            for k, arg in enumerate(self._inputs):
-                sizes = list(zip(*(shapes[k] for shapes in self._variants)))
-                arg.shape = [size[0] if len(set(size)) == 1 else None for size in sizes]
+        for merged, ports in ((self._inputs, "inputs"), (self._outputs, "outputs")):
+            for k, arg in enumerate(merged):
+                sizes = zip(*(getattr(variant.session, ports)[k][2] for variant in self._variants.values()))
+                arg.shape = [size[0] if set(size) == {max(size[0], 0)} else None for size in sizes]
 
     def _open_model(self):
         with raised():

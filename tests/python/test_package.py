@@ -444,6 +444,7 @@ def test_artifacts_have_variants(tmp_path, x):
     compiled = isomer.compile(model, tmp_path / "model.iso", level=2, dims={"batch": (1, 4)})
     session = isomer.InferenceSession(compiled.path)
     assert session.get_inputs()[0].shape == [None, 32]
+    assert [arg.shape for arg in session.get_outputs()] == [[None, 48], [None, 16]]
     for size in (1, 4):
         np.testing.assert_allclose(session.run(None, {"x": x[:size]})[1], expected(x[:size], weights)[1], rtol=1e-5, atol=1e-5)
     with pytest.raises(isomer.UsageError, match=r"\[1, 32\]; \[4, 32\]"):
@@ -803,6 +804,11 @@ def test_bench_measures_models_and_artifacts(tmp_path):
     assert times.against == []
     isomer.compile(model, tmp_path / "model.iso", level=2, dims={"batch": 4})
     assert isomer.bench(tmp_path / "model.iso", time=0.05, threads=1).median_ms > 0
+    try:
+        import onnxruntime
+        assert "onnxruntime" in isomer.backends()
+    except ImportError:
+        pass
     if "onnxruntime" in isomer.backends():
         [other] = isomer.bench(tmp_path / "model.iso", against="onnxruntime", reference=model, time=0.05, threads=1).against
         assert other.name == "onnxruntime" and other.ratio_p25 <= other.ratio <= other.ratio_p75
