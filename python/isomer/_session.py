@@ -222,6 +222,7 @@ class _Interpreted:
 
     def __init__(self, path, inputs, threads):
         self._interpreter, self._threads = _isomer.Interpreter(path), threads
+        self.uses = 0
         self.inputs = [_Port(arg.name, _number_of(arg.type)) for arg in inputs]
         self.outputs = [_Port("", number) for number in self._interpreter.output_types]
         self.are_outputs_plain = all(port.is_plain for port in self.outputs)
@@ -269,6 +270,7 @@ class _Variant:
         self.outputs = [_Port(name, number) for name, number, _ in self.session.outputs]
         self.shapes = tuple(tuple(shape) for _, _, shape in self.session.inputs)
         self.run = self.session.run
+        self.uses = 0
         self.are_outputs_plain = all(port.is_plain for port in self.outputs)
 
 
@@ -343,6 +345,7 @@ class InferenceSession:
         self._variants = {}
         self._interpreted = None
         self._seen, self._failures = {}, {}
+        self._misses = 0
         self._background = Background(self._compile_beside, _MOST_WAITING)
         self._folder = None
         self._facts = {}
@@ -494,9 +497,26 @@ class InferenceSession:
         return self._interpreted
 
     def _keep_variant(self, shapes, variant):
-        while len(self._variants) >= _MOST_VARIANTS:
-            self._variants.pop(next(iter(self._variants)))
+        """Instead of the one that is used least, where there are as many as may be."""
+        while len(self._variants) >= _MOST_VARIANTS and shapes not in self._variants:
+            self._variants.pop(min(self._variants, key=self._uses_of))
+        variant.uses = max(variant.uses, self._seen.get(shapes, 0))
         self._variants[shapes] = variant
+
+    def _uses_of(self, shapes):
+        variant = self._variants[shapes]
+        return variant.uses if isinstance(variant, _Variant) else 0
+
+    def _is_worth_a_place(self, times):
+        """Shapes that come in turn, more than there may be variants, are to leave those that there are alone."""
+        self._misses += 1
+        if self._misses > 4 * (len(self._variants) + len(self._seen)):
+            self._misses = 0
+            for variant in self._variants.values():
+                variant.uses = min(variant.uses, _MOST_USES) // 2
+            for each in self._seen:
+                self._seen[each] //= 2
+        return len(self._variants) < _MOST_VARIANTS or times > 2 * min(map(self._uses_of, self._variants)) + 2
 
     # Variants that are compiled while others wait for nothing
 
@@ -522,7 +542,7 @@ class InferenceSession:
             self._keep_variant(shapes, self._interpreter())
             return self._interpreter()
         self._seen[shapes] = times = self._seen.pop(shapes, 0) + 1
-        if times > 1 or len(self._seen) <= _SEEN_ONCE:
+        if (times > 1 or len(self._seen) <= _SEEN_ONCE) and self._is_worth_a_place(times):
             self._background.want(shapes)
         while len(self._seen) > _REMEMBERED:
             self._seen.pop(next(iter(self._seen)))

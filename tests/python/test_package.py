@@ -551,6 +551,28 @@ def test_children_run_and_leave_what_is_their_parents(tmp_path):
     """, tmp_path / "model.onnx") == "0\n0\nTrue {}\n"
 
 
+def test_shapes_that_come_in_turn_come_to_rest(monkeypatch):
+    monkeypatch.setattr(isomer._session, "_MOST_VARIANTS", 4)
+    session = isomer.InferenceSession(branches()[0])
+    xs = [np.ones((size, 32), np.float32) for size in range(1, 7)]
+
+    def run_all(some, times):
+        for x in some * times:
+            session.run(None, {"x": x})
+            if session._background._thread is not None:
+                time.sleep(0.02)
+        until(lambda: session._background._thread is None)
+
+    run_all(xs, 10)
+    before = dict(session._variants)
+    assert len(before) == 4
+    run_all(xs, 10)
+    assert session._variants == before, "none was made again"
+    others = [x for x in xs if (x.shape,) not in before]
+    run_all(others, 400)
+    assert {(x.shape,) for x in others} <= set(session._variants)
+
+
 def test_a_full_disk_leaves_nothing_behind(cache, monkeypatch, x):
     def fails(source, target):
         pathlib.Path(target).write_bytes(b"a part")
