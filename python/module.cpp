@@ -81,12 +81,38 @@ std::thread started(Work work) {
   }
 }
 
+/// Lines of a thread that works, for a function of the one that waits: what that raises is of its caller, then.
+class Notes {
+ public:
+  explicit Notes(nb::object function) : function_(std::move(function)) {}
+  std::function<void(const std::string&)> taker() {
+    return [this](const std::string& line) {
+      const std::lock_guard lock(mutex_);
+      lines_.push_back(line);
+    };
+  }
+  void tell() {
+    std::vector<std::string> lines;
+    {
+      const std::lock_guard lock(mutex_);
+      lines.swap(lines_);
+    }
+    if (function_.is_none()) return;
+    for (const std::string& line : lines) function_(text(line));
+  }
+
+ private:
+  nb::object function_;
+  std::mutex mutex_;
+  std::vector<std::string> lines_;
+};
+
 /// Does long work on a thread of its own, while this one looks for signals. At a KeyboardInterrupt the work is asked to
 /// stop; its best so far is the result where it `has_best`, else, and at the second one, the exception is raised in the
 /// end, as is at once what other handlers of signals raise. `work(stop)` must not touch Python but with the GIL. Where
-/// `until` is given and says true, the work is to stop for good.
+/// `until` is given and says true, the work is to stop for good. `notes` are told meanwhile.
 template <class Work>
-auto interruptible(bool has_best, Work work, const nb::object& until = nb::none()) {
+auto interruptible(bool has_best, Work work, const nb::object& until = nb::none(), Notes* notes = nullptr) {
   using Result = decltype(work(std::declval<const isomer::Stop&>()));
   const auto look = std::chrono::milliseconds(until.is_none() ? 50 : 10);
   isomer::Stop stop;
@@ -121,6 +147,7 @@ auto interruptible(bool has_best, Work work, const nb::object& until = nb::none(
             stop.request();
           }
           if (PyErr_CheckSignals() != 0) throw nb::python_error();
+          if (notes && !raised) notes->tell();
         } catch (const nb::python_error& signal) {
           ++interrupts;
           stop.request();
@@ -137,29 +164,21 @@ auto interruptible(bool has_best, Work work, const nb::object& until = nb::none(
     worker.join();
   }
   if (thrown) std::rethrow_exception(thrown);
+  if (notes && !raised) notes->tell();
   if (raised && (interrupts > 1 || !has_best || !result->has_value())) throw nb::python_error(*raised);
   return taken(std::move(*result));
 }
 
 /// An exception of a message ends with a note on standard error: the work goes on.
-isomer::Progress progress_of(const nb::object& doing, const nb::object& note) {
+isomer::Progress progress_of(const nb::object& doing, Notes& notes) {
   isomer::Progress progress;
+  progress.note = notes.taker();
   if (!doing.is_none())
     progress.doing = [doing = doing.ptr()](const std::string& what, std::optional<double> left) {
       nb::gil_scoped_acquire acquired;
       try {
         const nb::handle callee(doing);
         callee(text(what), left);
-      } catch (nb::python_error& error) {
-        error.discard_as_unraisable("progress");
-      }
-    };
-  if (!note.is_none())
-    progress.note = [note = note.ptr()](const std::string& line) {
-      nb::gil_scoped_acquire acquired;
-      try {
-        const nb::handle callee(note);
-        callee(text(line));
       } catch (nb::python_error& error) {
         error.discard_as_unraisable("progress");
       }
@@ -199,11 +218,15 @@ nb::dict optimize(const std::string& model, const std::string& output, int level
   options.records = records;
   options.onnxruntime = onnxruntime;
   options.memory = memory;
-  options.progress = progress_of(doing, note);
-  const isomer::Optimized made = interruptible(true, [&](const isomer::Stop& stop) {
-    options.stop = &stop;
-    return isomer::optimize_model(model, output, options);
-  });
+  Notes notes(note);
+  options.progress = progress_of(doing, notes);
+  const isomer::Optimized made = interruptible(
+      true,
+      [&](const isomer::Stop& stop) {
+        options.stop = &stop;
+        return isomer::optimize_model(model, output, options);
+      },
+      nb::none(), &notes);
   nb::dict result;
   result["proof"] = text(made.proof);
   result["report"] = text(made.report);
@@ -287,11 +310,15 @@ nb::dict bench(const std::string& file, double seconds, const std::vector<std::s
   options.model = model;
   options.target = target;
   set_common(options, dims, shapes, threads, seed);
-  options.progress = progress_of(nb::none(), note);
-  const isomer::ModelTimes times = interruptible(false, [&](const isomer::Stop& stop) {
-    options.stop = &stop;
-    return isomer::bench_model(file, options);
-  });
+  Notes notes(note);
+  options.progress = progress_of(nb::none(), notes);
+  const isomer::ModelTimes times = interruptible(
+      false,
+      [&](const isomer::Stop& stop) {
+        options.stop = &stop;
+        return isomer::bench_model(file, options);
+      },
+      nb::none(), &notes);
   nb::list others;
   for (const isomer::BackendTimes& each : times.against)
     others.append(nb::make_tuple(each.name, each.version, each.median_ms, each.ratio, each.ratio_p25, each.ratio_p75));
@@ -337,14 +364,15 @@ nb::dict compile(const std::string& model, const std::string& artifact, const st
   options.tune = tune;
   options.check = check;
   options.records = records;
-  options.progress = progress_of(doing, note);
+  Notes notes(note);
+  options.progress = progress_of(doing, notes);
   const isomer::CompileModelReport made = interruptible(
       true,
       [&](const isomer::Stop& stop) {
         options.stop = &stop;
         return isomer::compile_model(model, artifact, options);
       },
-      until);
+      until, &notes);
   nb::dict result;
   result["check"] = text(made.check);
   result["report"] = text(made.report);
@@ -391,6 +419,7 @@ nb::dict describe(const std::string& model) {
   nb::dict result, metadata;
   result["inputs"] = ports_of(found.inputs);
   result["outputs"] = ports_of(found.outputs);
+  result["overridable"] = ports_of(found.overridable);
   nb::list free_dims;
   for (const std::string& dim : found.free_dims) free_dims.append(text(dim));
   result["free_dims"] = free_dims;
@@ -406,6 +435,7 @@ nb::dict describe(const std::string& model) {
   result["producer_version"] = text(found.producer_version);
   result["domain"] = text(found.domain);
   result["description"] = text(found.doc_string);
+  result["graph_description"] = text(found.graph_doc_string);
   result["version"] = found.model_version;
   result["ir_version"] = found.ir_version;
   result["opsets"] = found.opsets;
@@ -419,7 +449,6 @@ nb::dict describe(const std::string& model) {
 [[noreturn]] void refuse(isomer_status status, const std::string& sentence) {
   static constexpr const char* kKinds[] = {"", "usage", "invalid", "unsupported", "run", "bug"};
   throw Refused(kKinds[status], sentence);
-  result["overridable"] = ports_of(found.overridable);
 }
 
 void check(isomer_status status) {
@@ -435,7 +464,6 @@ nb::dlpack::dtype array_type(int32_t dtype) {
   switch (dtype) {
     case ISOMER_FLOAT32: return type(Code::Float, 32);
     case ISOMER_FLOAT64: return type(Code::Float, 64);
-  result["graph_description"] = text(found.graph_doc_string);
     case ISOMER_FLOAT16: return type(Code::Float, 16);
     case ISOMER_INT8: return type(Code::Int, 8);
     case ISOMER_INT16: return type(Code::Int, 16);
@@ -457,6 +485,14 @@ nb::dlpack::dtype array_type(int32_t dtype) {
 
 using Input = nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>;
 using Output = nb::ndarray<nb::numpy>;
+
+template <class Array>
+bool fits(const Array& array, const isomer_tensor& tensor) {
+  if (array.ndim() != static_cast<size_t>(tensor.rank) || array.dtype() != array_type(tensor.dtype)) return false;
+  for (size_t d = 0; d < array.ndim(); ++d)
+    if (static_cast<int64_t>(array.shape(d)) != tensor.dims[d]) return false;
+  return true;
+}
 
 /// Of the tensor's type and dims.
 Output new_array(const isomer_tensor& tensor) {
@@ -488,14 +524,6 @@ class Artifact {
       check(isomer_model_binding_count(model_, variant, &bindings));
       for (size_t k = 0; k < bindings; ++k) {
         isomer_binding binding;
-template <class Array>
-bool fits(const Array& array, const isomer_tensor& tensor) {
-  if (array.ndim() != static_cast<size_t>(tensor.rank) || array.dtype() != array_type(tensor.dtype)) return false;
-  for (size_t d = 0; d < array.ndim(); ++d)
-    if (static_cast<int64_t>(array.shape(d)) != tensor.dims[d]) return false;
-  return true;
-}
-
         check(isomer_model_binding(model_, variant, k, &binding));
         result[variant][binding.name] = binding.value;
       }
@@ -660,6 +688,10 @@ class Interpreter {
             for (const isomer::te::Array& array : *made) tensors.push_back(isomer::te::to_tensor(array));
             return tensors;
           });
+          // The model was valid when it was opened: these are its data.
+          if (!result && result.error().kind == isomer::FailureKind::invalid)
+            throw Refused("run", result.error().sentence);
+          return result;
         },
         until);
     nb::list list;
@@ -691,10 +723,6 @@ class Interpreter {
 }  // namespace
 
 NB_MODULE(_isomer, module) {
-          // The model was valid when it was opened: these are its data.
-          if (!result && result.error().kind == isomer::FailureKind::invalid)
-            throw Refused("run", result.error().sentence);
-          return result;
   // The package makes its own exceptions of (kind, sentence).
   static nb::exception<Refused> refused(module, "Refused");
   nb::register_exception_translator(
@@ -712,6 +740,10 @@ NB_MODULE(_isomer, module) {
   // Of which artifacts are made: this build, and its kernels.
   module.def("build", [] { return isomer::version_text() + " " + isomer::kernel::generator_version(); });
   module.def("available_threads", &isomer::available_threads);
+  module.def("verify_weights", [](const std::string& artifact) {
+    nb::gil_scoped_release released;
+    check(isomer_artifact_verify(artifact.c_str()));
+  });
   module.def("save_model", [](const std::string& model, const std::string& place) {
     auto saved = [&] {
       nb::gil_scoped_release released;

@@ -4,6 +4,7 @@ import dataclasses
 import glob
 import importlib.util
 import json
+import numbers
 import operator
 import os
 import pathlib
@@ -18,12 +19,12 @@ _UNITS = {"": 1, "s": 1, "min": 60, "m": 60, "h": 3600}
 
 def seconds_of(time):
     """90, "90", "60s", "10min", "1h": seconds; None stays None."""
-    if time is None or isinstance(time, (int, float)):
-        return time
-    number = time.rstrip("abcdefghijklmnopqrstuvwxyz")
+    if time is None or isinstance(time, numbers.Real):
+        return None if time is None else float(time)
     try:
+        number = time.rstrip("abcdefghijklmnopqrstuvwxyz")
         return float(number) * _UNITS[time[len(number):]]
-    except (KeyError, ValueError):
+    except (AttributeError, KeyError, TypeError, ValueError):
         raise UsageError(f"time: a time such as 90, '60s', '10min' or '1h' expected, {time!r} found") from None
 
 
@@ -33,6 +34,16 @@ def _dims(dims):
 
 def _shapes(shapes):
     return {name: [operator.index(size) for size in shape] for name, shape in (shapes or {}).items()}
+
+
+def _check_place(output):
+    """Before hours go into what is to be saved there."""
+    place = os.path.abspath(os.fspath(output))
+    folder = os.path.dirname(place)
+    if os.path.isdir(place):
+        raise UsageError(f"{os.fspath(output)}: a file expected, a folder found")
+    if not os.path.isdir(folder) or not os.access(folder, os.W_OK | os.X_OK):
+        raise UsageError(f"{os.fspath(output)}: a folder that can be written to expected")
 
 
 def _onnxruntime():
@@ -127,6 +138,8 @@ def optimize(model, *, output=None, level=3, fp="reassociate", runtime="any", ti
     Raises:
         InvalidModel, Unsupported, UsageError, CheckFailed, InternalError.
     """
+    if output is not None:
+        _check_place(output)
     folder = OwnFolder()
     told = progress_of(progress)
     try:

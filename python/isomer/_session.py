@@ -172,8 +172,6 @@ def get_build_info():
     return f"Isomer {_isomer.version()}"
 
 
-class _Profile:
-    """Of a session: events in the form that chrome://tracing shows."""
 def get_version_string():
     return _isomer.version()
 
@@ -189,6 +187,8 @@ def disable_telemetry_events():
 enable_telemetry_events = disable_telemetry_events
 
 
+class _Profile:
+    """Of a session: events in the form that chrome://tracing shows."""
 
     def __init__(self, prefix):
         self._prefix, self._start = prefix, time.perf_counter_ns()
@@ -276,6 +276,7 @@ class _Variant:
 
 def _keep(file, kept):
     """Copies an artifact into the cache, where that can be, and lets those go that were used longest ago."""
+    partial = kept.with_name(f"{kept.name}.{os.getpid()}.{threading.get_ident()}.partial")
     try:
         kept.parent.mkdir(parents=True, exist_ok=True)
         for each in kept.parent.glob("*.partial"):
@@ -323,7 +324,6 @@ class InferenceSession:
             compiled. False: those of the artifact alone.
         cache: Keep artifacts; 8 GB of them, those used last.
         check: Run what was compiled beside the model's own meaning, before it is used.
-    partial = kept.with_name(f"{kept.name}.{os.getpid()}.{threading.get_ident()}.partial")
     """
 
     def __init__(self, path_or_bytes, sess_options=None, providers=None, provider_options=None, *, search=None, jit=True,
@@ -349,11 +349,12 @@ class InferenceSession:
         self._background = Background(self._compile_beside, _MOST_WAITING)
         self._folder = None
         self._facts = {}
-        self._profile = _Profile(self._options.profile_file_prefix) if self._options.enable_profiling else None
-        begin = time.perf_counter_ns()
-        content = bytes_of(path_or_bytes) if is_in_memory(path_or_bytes) else None
         self._files = None
         self._overridable = []
+        self._profile = _Profile(self._options.profile_file_prefix) if self._options.enable_profiling else None
+        _SESSIONS.add(self)
+        begin = time.perf_counter_ns()
+        content = bytes_of(path_or_bytes) if is_in_memory(path_or_bytes) else None
         if content is None:
             self._path = os.path.abspath(os.fspath(path_or_bytes))
         else:
@@ -386,7 +387,6 @@ class InferenceSession:
                     continue
                 kinds.append(dims)
                 variant = _Variant(artifact, dims, self._threads)
-        _SESSIONS.add(self)
                 self._variants[variant.shapes] = variant
                 first = variant
         args = lambda ports: [
@@ -411,10 +411,10 @@ class InferenceSession:
                 for name, kind, shape in ports]
 
         self._inputs, self._outputs = args(self._facts["inputs"]), args(self._facts["outputs"])
+        self._overridable = args(self._facts["overridable"])
         dims = getattr(self._options, "_dims", {})
         for arg in (*self._inputs, *self._outputs):
             arg.shape = [dims.get(dim, dim) for dim in arg.shape] if arg.shape is not None else None
-        self._overridable = args(self._facts["overridable"])
         shapes = tuple(tuple(arg.shape) if arg.shape is not None else (None,) for arg in self._inputs)
         if all(isinstance(dim, int) for shape in shapes for dim in shape):
             self._variant_for(shapes, may_interpret=False)
@@ -598,6 +598,7 @@ class InferenceSession:
     enable_fallback = disable_fallback
 
     def _arrays(self, feed):
+        """Of the inputs, in their order; and by name those for initializers."""
         arrays = []
         for arg in self._inputs:
             try:
@@ -639,7 +640,7 @@ class InferenceSession:
 
     def run(self, output_names, input_feed, run_options=None):
         """Outputs by name (None: all of them), as arrays, of inputs by name: arrays, or what DLPack or NumPy takes."""
-        results = self._results(self._arrays(input_feed))
+        results = self._results(*self._arrays(input_feed))
         if not output_names:
             return results
         by_name = {arg.name: result for arg, result in zip(self._outputs, results)}
@@ -681,6 +682,18 @@ class InferenceSession:
             self._profile.add("model_run", begin)
         return results
 
+    def _with_initializers(self, others):
+        """Code is made for those that the model has."""
+        arrays = {}
+        for arg in self._overridable:
+            if arg.name in others:
+                self._check(arg, others[arg.name])
+                port = _Port(arg.name, _number_of(arg.type))
+                arrays[arg.name] = np.asarray(others[arg.name].view(port.stored), order="C")
+        warn(f"interpreting, which is slow: {', '.join(arrays)}: the model's own value expected, another one given")
+        with self._lock, raised():
+            return _Overridden(self._interpreter(), arrays)
+
     @staticmethod
     def _check(arg, array):
         """A sentence before anything is compiled."""
@@ -702,18 +715,6 @@ class InferenceSession:
 
     def run_with_ort_values(self, output_names, input_dict_ort_values, run_options=None):
         feed = {name: value.numpy() for name, value in input_dict_ort_values.items()}
-    def _with_initializers(self, others):
-        """Code is made for those that the model has."""
-        arrays = {}
-        for arg in self._overridable:
-            if arg.name in others:
-                self._check(arg, others[arg.name])
-                port = _Port(arg.name, _number_of(arg.type))
-                arrays[arg.name] = np.asarray(others[arg.name].view(port.stored), order="C")
-        warn(f"interpreting, which is slow: {', '.join(arrays)}: the model's own value expected, another one given")
-        with self._lock, raised():
-            return _Overridden(self._interpreter(), arrays)
-
         return [OrtValue(result) for result in self.run(output_names, feed)]
 
     def __getattr__(self, name):
@@ -839,6 +840,9 @@ class IOBinding:
     def _bind_output(self, name, array):
         if name not in self._names:
             raise UsageError(f"{name}: a name of an output expected")
+        if array is not None and not (array.flags.writeable and array.flags.c_contiguous):
+            raise UsageError(f"{name}: an array that can be written to, row by row, expected")
+        self._outputs[name] = array
 
     def bind_ortvalue_output(self, name, ortvalue):
         self._bind_output(name, ortvalue.numpy())
@@ -856,7 +860,7 @@ class IOBinding:
 
     def _run(self):
         session = self._session
-        results = session._results(session._arrays(self._inputs), [self._outputs.get(name) for name in self._names])
+        results = session._results(*session._arrays(self._inputs), [self._outputs.get(name) for name in self._names])
         by_name = dict(zip(self._names, results))
         for name, array in self._outputs.items():
             result = by_name[name]
@@ -884,6 +888,3 @@ def _array_at(address, element_type, shape):
     count = int(np.prod(shape, dtype=np.int64))
     memory = (ctypes.c_char * (count * dtype.itemsize)).from_address(address)
     return np.frombuffer(memory, dtype).reshape(shape)
-        if array is not None and not (array.flags.writeable and array.flags.c_contiguous):
-            raise UsageError(f"{name}: an array that can be written to, row by row, expected")
-        self._outputs[name] = array

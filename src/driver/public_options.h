@@ -28,12 +28,21 @@ inline Result<std::optional<double>> parsed_seconds(std::optional<double> second
   return Error{ErrorKind::kUsage, "seconds", fmt::format("0 to {} expected, {} found", kMost, *seconds)};
 }
 
+inline Result<void> check_count(const char* option, int64_t count, int64_t least) {
+  if (count >= least) return {};
+  return Error{ErrorKind::kUsage, option, fmt::format("a number from {} on expected, {} found", least, count)};
+}
+
 /// Seed, threads, bindings, operators, and memory where options have it. What it tells refers to `progress`.
 template <class Options>
 Result<Settings> settings_of(const Options& options, const Progress& progress = {}) {
   Settings settings;
   TRY(settings.operators, operators_of(options.operators));
   settings.seed = options.seed;
+  TRY_VOID(check_count("threads", options.threads, 0));
+  if constexpr (requires { options.check_runs; }) TRY_VOID(check_count("check_runs", options.check_runs, 0));
+  if constexpr (requires { options.runs; }) TRY_VOID(check_count("runs", options.runs, 1));
+  if constexpr (requires { options.memory; }) TRY_VOID(check_count("memory", options.memory, 0));
   if (options.threads > 0) settings.threads = options.threads;
   if constexpr (requires { options.memory; })
     if (options.memory > 0) settings.memory = MemoryLimit{options.memory};

@@ -269,6 +269,32 @@ def test_what_is_noted_is_of_the_caller(tmp_path):
             isomer.bench(branches()[0], time=0.01, threads=1)
 
 
+def test_places_are_looked_at_before_the_work(tmp_path):
+    start = time.monotonic()
+    for place in ("/no folder of that name/x.onnx", tmp_path):
+        with pytest.raises(isomer.UsageError, match="expected"):
+            isomer.optimize(branches()[0], output=place, time="60s", runtime="isomer", dims={"batch": 4})
+    assert time.monotonic() - start < 10
+
+
+@pytest.mark.parametrize("call, part", [
+    (lambda model: isomer.optimize(model, memory=-1), "memory: a number from 0 on expected, -1 found"),
+    (lambda model: isomer.optimize(model, check_runs=-1), "check_runs: a number from 0 on expected, -1 found"),
+    (lambda model: isomer.optimize(model, threads=-1), "threads: a number from 0 on expected, -1 found"),
+    (lambda model: isomer.compare(model, model, runs=0), "runs: a number from 1 on expected, 0 found"),
+    (lambda model: isomer.optimize(model, time=[1]), "time: a time such as"),
+    (lambda model: isomer.optimize(model, dims={"heads": 3}), "dims: one of the dims batch expected, 'heads' found"),
+])
+def test_numbers_that_are_none_are_refused(call, part):
+    with pytest.raises(isomer.UsageError) as raised:
+        call(branches()[0])
+    assert part in str(raised.value)
+
+
+def test_times_may_be_of_numpy():
+    assert isomer.bench(branches(4)[0], time=np.float32(0.01), threads=1).runs >= 1
+
+
 # Sessions
 
 
