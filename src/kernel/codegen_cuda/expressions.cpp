@@ -101,6 +101,14 @@ bool is_comparison(BinaryOp op) {
   return op == BinaryOp::kEqual || op == BinaryOp::kLess || op == BinaryOp::kLessEqual;
 }
 
+bool is_rounding(UnaryOp op) { return op == UnaryOp::kFloor || op == UnaryOp::kCeil || op == UnaryOp::kRound; }
+
+void check_function_of_integers(const te::Unary& e) {
+  const bool is_of_integers = e.op == UnaryOp::kNeg || e.op == UnaryOp::kAbs || e.op == UnaryOp::kNot;
+  if (!is_float(e.operand.dtype()) && !is_of_integers)
+    fail_unsupported("a transcendental function of {} has no meaning", name(e.operand.dtype()));
+}
+
 /// "(i * 4)" for more than a name or a literal.
 std::string in_parentheses(std::string text) {
   const bool is_word = std::all_of(text.begin(), text.end(), [](char c) { return std::isalnum(c) || c == '_'; });
@@ -185,9 +193,9 @@ std::string Expressions::text(const Expr& expr) {
       [&](const te::Symbol& e) -> std::string { fail_unsupported("the size '{}' is not known", e.name); },
       [&](const te::Unary& e) {
         const DataType dtype = e.operand.dtype();
-        const bool is_rounding = e.op == UnaryOp::kFloor || e.op == UnaryOp::kCeil || e.op == UnaryOp::kRound;
-        if (!is_float(dtype) && is_rounding) return value(e.operand);
+        if (!is_float(dtype) && is_rounding(e.op)) return value(e.operand);
         if (!is_float(dtype) && e.op == UnaryOp::kIsNan) return std::string("false");
+        check_function_of_integers(e);
         const bool is_of_half = e.op == UnaryOp::kExp && bit_width(dtype) == 16;
         return fmt::format("op::{}({})", is_of_half ? exp_of_half(dtype) : name(e.op), value(e.operand));
       },
@@ -252,49 +260,66 @@ std::string Expressions::index(const Expr& expr) {
   return integer(expr, !is_narrow(expr));
 }
 
-/// Arithmetic of loop variables, which does not wrap.
+/// Arithmetic of loop variables. Operators of C++ stand for what stays in 64 bits, functions for what may wrap.
 std::string Expressions::integer(const Expr& expr, bool is_wide) {
   const auto operand = [&](const Expr& e) { return in_parentheses(integer(e, is_wide)); };
+  const bool is_bool = expr.dtype() == DataType::kBool;
+  const auto is_inside = [&](const Expr& e) {
+    const te::Interval range = te::bounds(e, ranges_.ranges());
+    return range.low && range.high;
+  };
   return te::visit(
       expr,
       [&](const te::Literal& e) {
-        if (expr.dtype() == DataType::kBool) return literal_text(e.value, expr.dtype());
-        return fmt::format("{}{}", e.value.to_int64(), is_wide ? "ll" : "");
+        const int64_t value = e.value.to_int64();
+        if (is_bool || value == INT64_MIN) return literal_text(e.value, expr.dtype());
+        return fmt::format("{}{}", value, is_wide ? "ll" : "");
       },
       [&](const te::Var& e) { return is_wide ? fmt::format("i64(k{})", e.index) : fmt::format("k{}", e.index); },
       [&](const te::Unary& e) {
-        if (e.op == UnaryOp::kNot) return fmt::format("!{}", operand(e.operand));
-        if (e.op == UnaryOp::kNeg) return fmt::format("-{}", operand(e.operand));
-        if (e.op == UnaryOp::kAbs) return fmt::format("op::abs({})", integer(e.operand, is_wide));
-        return integer(e.operand, is_wide);  // rounding
+        if (e.op == UnaryOp::kIsNan) return std::string("false");
+        if (is_rounding(e.op)) return integer(e.operand, is_wide);
+        if (e.op == UnaryOp::kNot) return fmt::format("{}{}", is_bool ? "!" : "~", operand(e.operand));
+        if (e.op == UnaryOp::kNeg && !is_bool && is_inside(e.operand)) return fmt::format("-{}", operand(e.operand));
+        check_function_of_integers(e);
+        return fmt::format("op::{}({})", name(e.op), integer(e.operand, is_wide));
       },
       [&](const te::Binary& e) {
-        const bool is_positive =
-            te::bounds(e.left, ranges_.ranges()).low.value_or(-1) >= 0 && te::as_constant(e.right).value_or(0) > 0;
+        const auto is_positive = [&] {
+          return !is_bool && te::bounds(e.left, ranges_.ranges()).low.value_or(-1) >= 0 &&
+                 te::as_constant(e.right).value_or(0) > 0;
+        };
         const auto infix = [&](std::string_view op) {
           return fmt::format("{} {} {}", operand(e.left), op, operand(e.right));
         };
         switch (e.op) {
-          case BinaryOp::kAdd: return infix("+");
-          case BinaryOp::kSub: return infix("-");
-          case BinaryOp::kMul: return infix("*");
+          case BinaryOp::kAdd:
+          case BinaryOp::kSub:
+          case BinaryOp::kMul:
+            if (!is_bool && is_inside(expr) && is_inside(e.left) && is_inside(e.right))
+              return infix(operator_of_reals(e.op));
+            break;
           case BinaryOp::kEqual:
           case BinaryOp::kLess:
           case BinaryOp::kLessEqual: return infix(name(e.op));
-          case BinaryOp::kAnd:
-          case BinaryOp::kOr:
-            if (expr.dtype() == DataType::kBool) return infix(e.op == BinaryOp::kAnd ? "&&" : "||");
-            return infix(name(e.op));
+          case BinaryOp::kAnd: return infix(is_bool ? "&&" : "&");
+          case BinaryOp::kOr: return infix(is_bool ? "||" : "|");
+          case BinaryOp::kXor: return infix(is_bool ? "!=" : "^");
           case BinaryOp::kFloorDiv:
           case BinaryOp::kDiv:
-            if (is_positive) return infix("/");
+            if (is_positive()) return infix("/");
             break;
           case BinaryOp::kFloorMod:
           case BinaryOp::kTruncMod:
-            if (is_positive) return infix("%");
+            if (is_positive()) return infix("%");
             break;
-          default: break;
+          case BinaryOp::kPow:
+          case BinaryOp::kMin:
+          case BinaryOp::kMax:
+          case BinaryOp::kShiftLeft:
+          case BinaryOp::kShiftRight: break;
         }
+        if (is_bool && divides(e.op)) fail_unsupported("a division of bools has no code");
         std::string divisor = integer(e.right, is_wide);
         if (divides(e.op) && te::as_constant(e.right).value_or(0) == 0)
           divisor = fmt::format("op::divisor({}, outcome)", divisor);
