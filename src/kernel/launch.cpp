@@ -106,15 +106,16 @@ class LanesCheck {
   bool diverges_ = false;
 };
 
-/// Blocks of threads run in any order.
-Result<void> check_arguments(const Kernel& kernel, const Statement& root) {
+/// Blocks of threads run in any order, in each of the turns.
+Result<void> check_arguments(const Kernel& kernel, const Statement& root, const Loop* turns) {
   const std::vector<Use> uses = uses_of(kernel, root);
   for (const Use& write : uses) {
     if (!write.is_write || kernel.buffers[static_cast<size_t>(write.buffer)].scope != Scope::kArgument) continue;
     for (const Loop* grid : write.loops) {
       if (!is_block(grid->kind) || te::as_constant(grid->extent) == 1) continue;
       for (const Use& use : uses)
-        if (use.buffer == write.buffer && !is_of_one_block(write, use, *grid))
+        if (use.buffer == write.buffer && !is_of_one_block(write, use, *grid) &&
+            !(turns && are_apart(write, use, *turns)))
           return invalid(use.block, "elements of '{}' expected that no other {} than its own writes, in {}",
                          kernel.buffers[static_cast<size_t>(write.buffer)].name, name(grid->kind), write.block);
     }
@@ -122,7 +123,7 @@ Result<void> check_arguments(const Kernel& kernel, const Statement& root) {
   return {};
 }
 
-Result<void> check_launch(const Kernel& kernel, const Statement& root) {
+Result<void> check_launch(const Kernel& kernel, const Statement& root, const Loop* turns) {
   const Launch launch = launch_of(root);
   if (launch == Launch()) return {};
   if (launch.threads_of_block() > kMostThreads)
@@ -134,7 +135,7 @@ Result<void> check_launch(const Kernel& kernel, const Statement& root) {
   TRY_VOID(std::move(nested));
   TRY_VOID(LanesCheck(launch).check(Statements{root}));
   TRY_VOID(check_own_memory(kernel, root));
-  return check_arguments(kernel, root);
+  return check_arguments(kernel, root, turns);
 }
 
 }  // namespace
@@ -200,7 +201,8 @@ Result<void> check_launches(const Kernel& kernel) {
     if (nests > 1)
       return invalid(kernel.buffers[b].name, "uses in one nest expected, as it is shared, {} nests have some", nests);
   }
-  for (const LaunchPlace& place : launches_of(kernel)) TRY_VOID(check_launch(kernel, place.in(kernel)));
+  for (const LaunchPlace& place : launches_of(kernel))
+    TRY_VOID(check_launch(kernel, place.in(kernel), place.turns(kernel)));
   return {};
 }
 

@@ -73,6 +73,23 @@ bool is_of_one_block(const Use& a, const Use& b, const Loop& grid) {
   return move_apart(a, b, grid.variable, [](const Loop* loop) { return !is_block(loop->kind); });
 }
 
+bool are_apart(const Use& a, const Use& b, const Loop& turns) {
+  const auto inner = [&](const Use& use) {
+    std::vector<const Loop*> loops = use.loops;
+    std::erase_if(loops, [&](const Loop* loop) { return loop->variable == turns.variable; });
+    return loops;
+  };
+  for (size_t k = 0; k < a.index.size(); ++k) {
+    if (!loads(a.index[k]).empty() || !loads(b.index[k]).empty()) continue;
+    const auto first = span_of(a.index[k], inner(a)), second = span_of(b.index[k], inner(b));
+    if (!first || !second) continue;
+    const auto distance = te::as_constant(te::simplify_index(second->minimum - first->minimum)),
+               of_first = te::as_constant(first->extent), of_second = te::as_constant(second->extent);
+    if (distance && ((of_first && *distance >= *of_first) || (of_second && -*distance >= *of_second))) return true;
+  }
+  return false;
+}
+
 bool is_of_one_thread(const Use& a, const Use& b, const Launch& launch) {
   if (a.block == b.block && a.is_write && b.is_write) return true;
   const auto of_a = threads_around(a.loops), of_b = threads_around(b.loops);

@@ -26,6 +26,8 @@ std::vector<Use> private_uses_of(const Kernel& kernel, const Statement& statemen
 /// Whether an element of both uses, of one buffer, is used in one block of threads along the loop's axis, not in one by
 /// the first and in another by the second.
 bool is_of_one_block(const Use& a, const Use& b, const Loop& grid);
+/// Whether both use no element in common within an iteration of this loop, in whatever iterations of the others.
+bool are_apart(const Use& a, const Use& b, const Loop& turns);
 /// Whether, within a block of threads, the thread that uses an element in the first use is the one that does in the
 /// second.
 bool is_of_one_thread(const Use& a, const Use& b, const Launch& launch);

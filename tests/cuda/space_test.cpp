@@ -216,6 +216,26 @@ TEST(GpuSpace, LanesChooseWithTheirPlaces) {
   expect_same(cases, random);
 }
 
+/// A step reads of the one before what other blocks of threads wrote: it is a launch of its own.
+TEST(GpuSpace, StepsOfSeveralAxesHaveManyBlocks) {
+  Random random(47);
+  std::vector<Case> cases;
+  for (const char* last : {"state0[i0, i1]", "state0[4 - i0, i1]", "state0[i0, 32 - i1]"}) {
+    const Example example = {last,
+                             fmt::format("s0 = scan 4 {{\n  state [5, 33] = in0[0, i0, i1]:float32\n  step map [5, 33] "
+                                         "{{ {}:float32 + in0[t0, i0, i1]:float32 }}\n  next 0\n}}\n"
+                                         "s1 = map [5, 4, 33] {{ s0[i1, i0, i2]:float32 }}\noutput s1\n",
+                                         last),
+                             {{4, 5, 33}}};
+    const Kernel kernel = lowered(example);
+    cases.push_back(made(example, default_gpu_schedule(Schedule(kernel)), kernel, cases.size()));
+    EXPECT_TRUE(std::ranges::any_of(cases.back().code.launches, [](const CudaLaunch& each) {
+      return each.turns == 4 && each.launch.blocks[0] == 2;
+    })) << cases.back().code.text;
+  }
+  expect_same(cases, random);
+}
+
 TEST(GpuSpace, RandomDecisionsKeepTheMeaning) {
   Random random(42);
   int others = 0, all = 0;

@@ -77,9 +77,13 @@ void schedule_points(Builder& builder, const std::string& name) {
   const auto work = points(block);
   if (!work || *work == 0 || block.axes.empty()) return;
   const Schedule before = builder.schedule;
-  if (block.is_reduction() && lay_out(builder, name, true)) return;
-  builder.schedule = before;
-  if (!lay_out(builder, name, false)) builder.schedule = before;
+  // A step reads what steps before it wrote.
+  const bool is_step = builder.view.is_step(name);
+  for (const bool in_register : {true, false}) {
+    if (in_register && !block.is_reduction()) continue;
+    if (lay_out(builder, name, in_register) && (!is_step || check_launches(builder.schedule.finish()).ok())) return;
+    builder.schedule = before;
+  }
 }
 
 }  // namespace
