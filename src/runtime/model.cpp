@@ -17,6 +17,19 @@ std::string describe(const Bindings& bindings) {
   return text;
 }
 
+namespace {
+
+/// The first for each set of bindings.
+std::vector<const Variant*> firsts_of(const std::vector<const Variant*>& variants) {
+  std::vector<const Variant*> firsts;
+  for (const Variant* variant : variants)
+    if (std::ranges::none_of(firsts, [&](const Variant* other) { return other->bindings == variant->bindings; }))
+      firsts.push_back(variant);
+  return firsts;
+}
+
+}  // namespace
+
 Model::Model(Artifact artifact, ExecutableMemory code) : artifact_(std::move(artifact)), code_(std::move(code)) {
   artifact_.code = {};
 }
@@ -43,13 +56,9 @@ Result<void> Model::choose_variants() {
     else
       why_no_gpu_ = found.error().message();
   }
-  for (const Variant& variant : artifact_.variants) {
-    if (!runs_here(variant.target)) continue;
-    usable_.push_back(&variant);
-    const bool is_first =
-        std::ranges::none_of(variants_, [&](const Variant* other) { return other->bindings == variant.bindings; });
-    if (is_first) variants_.push_back(&variant);
-  }
+  for (const Variant& variant : artifact_.variants)
+    if (runs_here(variant.target)) usable_.push_back(&variant);
+  variants_ = firsts_of(usable_);
   if (variants_.empty()) return why_none_runs();
   return {};
 }
@@ -57,6 +66,12 @@ Result<void> Model::choose_variants() {
 bool Model::runs_here(const Target& target) const {
   if (target.device == DeviceKind::kCpu) return !first_missing_feature(target.features);
   return std::ranges::any_of(gpus_, [&](const cuda::GpuFacts& gpu) { return cuda::runs(target.name, gpu); });
+}
+
+bool Model::runs_on(const Target& target, const DeviceChoice& device) const {
+  return target.device == DeviceKind::kCpu || std::ranges::any_of(gpus_, [&](const cuda::GpuFacts& gpu) {
+           return gpu.ordinal == device.ordinal && cuda::runs(target.name, gpu);
+         });
 }
 
 Error Model::why_none_runs() const {
@@ -94,6 +109,11 @@ Result<const Variant*> Model::find(const Bindings& bindings, const std::optional
       return Error{ErrorKind::kUsage, "device",
                    fmt::format("one that the artifact runs on expected, it has no variant for {} here",
                                device->kind == DeviceKind::kCpu ? "the CPU" : "a GPU")};
+    // Of several architectures those of this GPU; where there are none `gpu_for` says so.
+    std::vector<const Variant*> there;
+    std::ranges::copy_if(candidates, std::back_inserter(there),
+                         [&](const Variant* variant) { return runs_on(variant->target, *device); });
+    candidates = firsts_of(there.empty() ? candidates : there);
   }
   if (bindings.empty() && candidates.size() == 1) return candidates[0];
   for (const Variant* variant : candidates)

@@ -56,6 +56,7 @@ class Model {
   Model(Artifact artifact, ExecutableMemory code);
   Result<void> choose_variants();
   bool runs_here(const Target& target) const;
+  bool runs_on(const Target& target, const DeviceChoice& device) const;
   Error why_none_runs() const;
   Result<void> align_weights();
 

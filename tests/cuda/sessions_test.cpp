@@ -301,6 +301,20 @@ TEST(GpuSession, OneArtifactServesBoth) {
   for (const char* wrong : {"gpu", "cuda:", "cuda:-1", "cuda:1x"}) EXPECT_FALSE(runtime::parse_device(wrong).ok());
 }
 
+TEST(GpuSession, OfSeveralVariantsThatADeviceRunsTheFirstCounts) {
+  const auto gpu = compiled_for_gpu(parsed(kLayers));
+  ASSERT_TRUE(gpu.ok()) << gpu.error().message();
+  runtime::Artifact artifact = gpu->artifact;
+  search::merge(artifact, gpu->artifact);
+  const auto model = runtime::Model::load(artifact);
+  ASSERT_TRUE(model.ok()) << model.error().message();
+  for (const char* device : {"", "cuda", "cuda:0"}) {
+    const auto found = (*model)->find({}, *runtime::parse_device(device));
+    ASSERT_TRUE(found.ok()) << device << ": " << found.error().message();
+    EXPECT_EQ(*found, (*model)->variants()[0]);
+  }
+}
+
 TEST(GpuSession, ATensorOfAGpuIsNoneOfTheCpu) {
   const auto session = opened(compiled(parsed(kLayers))->artifact);
   const std::vector<int64_t> dims = {8, 24};
