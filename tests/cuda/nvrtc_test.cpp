@@ -4,13 +4,18 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <iostream>
 
 #include "kernel/codegen_cuda.h"
+#include "kernel/codegen_cuda/module.h"
 #include "kernel/codegen_cuda/nvrtc.h"
 #include "kernel/default_schedule.h"
 #include "kernel/launch_examples.h"
 #include "kernel/row_tasks.h"
+#include "support/files.h"
 #include "support/long_run.h"
 
 namespace isomer::kernel::test {
@@ -97,6 +102,33 @@ TEST_F(NvrtcTest, CompilesEveryRow) {
   // Deformable convolutions of volumes, which weigh eight corners, may.
   EXPECT_LE(500 * spilled, kernels);
   std::cout << kernels << " kernels, " << spilled << " functions spill registers\n";
+}
+
+/// A file of the cache that is cut off, or has a wrong byte anywhere, is made anew.
+TEST_F(NvrtcTest, DamagedFilesOfTheCacheAreNotUsed) {
+  const isomer::test::ScratchFolder folder;
+  setenv("XDG_CACHE_HOME", folder.path().c_str(), 1);
+  const auto image = [] { return ok(compile_cuda("extern \"C\" __global__ void f() {}", {"f"}, "sm_80")).image; };
+  const std::vector<std::byte> right = image();
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::directory_iterator(folder.path() / "isomer" / "cubins"))
+    files.push_back(entry.path());
+  ASSERT_EQ(files.size(), 1u);
+  const auto size = std::filesystem::file_size(files[0]);
+  for (const size_t cut : {size_t{100}, right.size() / 2, right.size()}) {
+    std::filesystem::resize_file(files[0], size - cut);
+    EXPECT_EQ(image(), right) << cut;
+    EXPECT_EQ(std::filesystem::file_size(files[0]), size);
+  }
+  for (const size_t place : {size_t{3}, size_t{20}, size - right.size() / 2, size - 1}) {
+    std::fstream file(files[0], std::ios::in | std::ios::out | std::ios::binary);
+    file.seekg(static_cast<std::streamoff>(place));
+    const int byte = file.get();
+    file.seekp(static_cast<std::streamoff>(place));
+    file.put(static_cast<char>(byte ^ 0x10));
+    file.close();
+    EXPECT_EQ(image(), right) << place;
+  }
 }
 
 TEST_F(NvrtcTest, SaysWhatItDoesNotTake) {

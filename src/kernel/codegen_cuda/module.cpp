@@ -59,23 +59,23 @@ class CubinCache {
     if (file_.empty()) return std::nullopt;
     const auto file = read(file_);
     if (!file.ok()) return std::nullopt;
-    // Sizes of key and log, then both, then the image.
-    size_t sizes[2];
-    if (file->size() < sizeof sizes) return std::nullopt;
-    std::memcpy(sizes, file->data(), sizeof sizes);
-    const std::string_view rest = std::string_view(*file).substr(sizeof sizes);
-    if (sizes[0] != key_.size() || sizes[1] > rest.size() || rest.size() - sizes[1] <= sizes[0] ||
-        rest.substr(0, sizes[0]) != key_)
-      return std::nullopt;
-    return Cubin{bytes_of(rest.substr(sizes[0] + sizes[1])), parse_ptxas_log(rest.substr(sizes[0], sizes[1]))};
+    Head head;
+    if (file->size() < sizeof head) return std::nullopt;
+    std::memcpy(&head, file->data(), sizeof head);
+    const std::string_view rest = std::string_view(*file).substr(sizeof head);
+    if (!rest.starts_with(key_) || rest.size() - key_.size() <= head.log_size) return std::nullopt;
+    const std::string_view log = rest.substr(key_.size(), head.log_size),
+                           image = rest.substr(key_.size() + head.log_size);
+    if (head != Head::of(log, image)) return std::nullopt;
+    return Cubin{bytes_of(image), parse_ptxas_log(log)};
   }
 
   /// Where that can't be kept nothing is lost but time.
   void keep(std::string_view log, std::string_view image) const {
     std::error_code error;
     if (file_.empty() || (fs::create_directories(file_.parent_path(), error), error)) return;
-    const size_t sizes[2] = {key_.size(), log.size()};
-    std::string content(reinterpret_cast<const char*>(sizes), sizeof sizes);
+    const Head head = Head::of(log, image);
+    std::string content(reinterpret_cast<const char*>(&head), sizeof head);
     content += key_;
     content += log;
     content += image;
@@ -83,6 +83,17 @@ class CubinCache {
   }
 
  private:
+  /// Of a file, in which the key, the log and the image follow.
+  struct Head {
+    uint64_t log_size;
+    Hash128 content;
+    bool operator==(const Head&) const = default;
+
+    static Head of(std::string_view log, std::string_view image) {
+      return {log.size(), Hasher().add(log).add(image).finish()};
+    }
+  };
+
   std::string key_;
   fs::path file_;
 };
