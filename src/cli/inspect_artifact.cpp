@@ -61,13 +61,16 @@ json summary(const Artifact& artifact) {
                         {"arena_mb", static_cast<double>(variant.arena_bytes) / 1e6},
                         {"steps", steps(variant.steps)}});
   json modules = json::array();
-  for (const runtime::Module& module : artifact.modules)
+  size_t code = artifact.code.size();
+  for (const runtime::Module& module : artifact.modules) {
+    code += module.image.size();
     modules.push_back({{"arch", module.arch}, {"kb", static_cast<double>(module.image.size()) / 1e3}});
+  }
   size_t launches = 0;
   for (const runtime::Kernel& kernel : artifact.kernels) launches += kernel.launches.size();
   return {{"producer", artifact.provenance.producer},
           {"seed", artifact.provenance.seed},
-          {"code_kb", static_cast<double>(artifact.code.size()) / 1e3},
+          {"code_kb", static_cast<double>(code) / 1e3},
           {"kernels", artifact.kernels.size()},
           {"modules", modules},
           {"launches", launches},

@@ -148,6 +148,10 @@ TEST(GpuCommandLine, CompilesForSeveralTargets) {
   EXPECT_NE(compiled.out.find("a GPU that runs them is not here"), std::string::npos) << compiled.out;
   const Outcome inspected = isomer({"inspect", path}, "/nowhere");
   EXPECT_NE(inspected.out.find("modules    2 of a GPU"), std::string::npos) << inspected.out;
+  // Of the CPU and of modules together, as `compile` says.
+  const size_t code = compiled.out.rfind(", code ") + 7, end = compiled.out.find(" KB", code);
+  EXPECT_NE(inspected.out.find("code       " + compiled.out.substr(code, end - code) + " KB"), std::string::npos)
+      << compiled.out << inspected.out;
   // On the GPU where there is one, else on the CPU.
   for (const char* driver : {"/nowhere", ISOMER_FAKE_DRIVER}) {
     const Outcome compared = isomer({"compare", model->string(), path, "--dim", "batch=3"}, driver);
