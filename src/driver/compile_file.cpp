@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 
 #include "driver/coverage_json.h"
@@ -27,12 +28,31 @@ std::vector<std::string> each_target(const std::string& targets) {
   return all;
 }
 
+std::string text_of(const kernel::Target& target) {
+  if (const auto* gpu = std::get_if<kernel::CudaTarget>(&target)) return "cuda=" + gpu->arch;
+  const auto& cpu = std::get<kernel::CpuTarget>(target);
+  return "cpu=" + cpu.cpu + cpu.features;
+}
+
+/// Before the first is compiled for: all can be, and none is there twice.
+Result<void> check_targets(CompileChoices choices) {
+  std::set<std::string> known;
+  for (const std::string& target : each_target(choices.target)) {
+    choices.target = target;
+    TRY(const kernel::Target parsed, choices.parsed_target());
+    if (!known.insert(text_of(parsed)).second)
+      return Error{ErrorKind::kUsage, "--target", fmt::format("each target once expected, '{}' found again", target)};
+  }
+  return {};
+}
+
 class FileCompiler {
  public:
   FileCompiler(const std::string& model, const CompileFileChoices& choices, const Settings& settings)
       : model_(model), choices_(choices), settings_(settings) {}
 
   Result<CompiledFile> run() {
+    TRY_VOID(check_targets(choices_.code));
     for (const std::string& target : each_target(choices_.code.target))
       for (const auto& dims : choices_.bindings) {
         CompileChoices choices = choices_.code;

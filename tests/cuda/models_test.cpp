@@ -157,7 +157,8 @@ TEST(GpuCommandLine, CompilesForSeveralTargets) {
     const Outcome compared = isomer({"compare", model->string(), path, "--dim", "batch=3"}, driver);
     EXPECT_EQ(compared.exit_code, 0) << compared.err;
   }
-  for (const char* wrong : {"cuda=sm_70", "cuda=x", "cuda=", "gpu", ""}) {
+  for (const char* wrong : {"cuda=sm_70", "cuda=x", "cuda=", "gpu", "", "cuda=sm_85", "cuda=sm_080", "cuda=sm_80a",
+                            "cpu,cpu", "cuda=emulated,cpu,cuda=emulated", "cpu,cuda=sm_85"}) {
     const Outcome refused = isomer({"compile", model->string(), "-o", path, "--target", wrong}, "/nowhere");
     EXPECT_EQ(refused.exit_code, 2) << wrong;
     EXPECT_EQ(std::count(refused.err.begin(), refused.err.end(), '\n'), 1) << refused.err;
@@ -167,6 +168,16 @@ TEST(GpuCommandLine, CompilesForSeveralTargets) {
   EXPECT_EQ(isomer({"compile", model->string(), "-o", path, "--target", "cuda=emulated", "--level", "3"}, "/nowhere")
                 .exit_code,
             2);
+}
+
+TEST(GpuCommandLine, TakesACompilerOfSeveralWords) {
+  const ScratchFolder scratch;
+  const auto model = fill_model("mlp", scratch.path());
+  ASSERT_TRUE(model.ok());
+  const Outcome compiled =
+      run_program({"env", "CXX=env c++", tool_path("isomer").string(), "compile", model->string(), "-o",
+                   (scratch.path() / "m.iso").string(), "--target", "cuda=emulated", "--level", "0", "--no-check"});
+  EXPECT_EQ(compiled.exit_code, 0) << compiled.err;
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, GpuModels, testing::ValuesIn(chosen_models()),

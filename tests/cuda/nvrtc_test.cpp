@@ -104,6 +104,11 @@ TEST_F(NvrtcTest, CompilesEveryRow) {
   std::cout << kernels << " kernels, " << spilled << " functions spill registers\n";
 }
 
+TEST_F(NvrtcTest, SaysWhatItCompilesFor) {
+  EXPECT_THAT(nvrtc_->archs(), testing::IsSupersetOf({"sm_80", "sm_90", "sm_90a"}));
+  EXPECT_THAT(nvrtc_->archs(), testing::Not(testing::Contains("sm_80a")));
+}
+
 /// A file of the cache that is cut off, or has a wrong byte anywhere, is made anew.
 TEST_F(NvrtcTest, DamagedFilesOfTheCacheAreNotUsed) {
   const isomer::test::ScratchFolder folder;

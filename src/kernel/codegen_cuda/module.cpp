@@ -1,10 +1,12 @@
 #include "kernel/codegen_cuda/module.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
+#include <sstream>
 
 #include "util/file.h"
 #include "util/hash.h"
@@ -118,9 +120,12 @@ Result<Cubin> cubin_of(const std::string& text, const std::string& arch) {
   return Cubin{bytes_of(made), parse_ptxas_log(done.output)};
 }
 
-std::string cpp_compiler() {
+/// Its words, as `make` takes them: "ccache g++".
+std::vector<std::string> cpp_compiler() {
   const char* const given = std::getenv("CXX");
-  return given && *given ? given : "c++";
+  std::istringstream text(given ? given : "");
+  std::vector<std::string> words{std::istream_iterator<std::string>(text), {}};
+  return words.empty() ? std::vector<std::string>{"c++"} : words;
 }
 
 Result<Cubin> emulated(const std::string& text, const std::vector<std::string>& functions) {
@@ -128,11 +133,15 @@ Result<Cubin> emulated(const std::string& text, const std::vector<std::string>& 
   const fs::path source = folder.path() / "kernels.cpp", image = folder.path() / "kernels.so";
   TRY_VOID(write(source, emulated_source(text, functions)));
   // Products and sums are rounded apart or fused as a GPU's compiler would: either is within the bounds of a check.
-  TRY(const Finished done, run_program({cpp_compiler(), "-std=c++17", "-O1", "-fPIC", "-shared", "-w", source.string(),
-                                        "-o", image.string()},
-                                       10 * kMostSeconds));
+  std::vector<std::string> command = cpp_compiler();
+  const std::string compiler = fmt::format("{}", fmt::join(command, " "));
+  for (const std::string& word :
+       {std::string("-std=c++17"), std::string("-O1"), std::string("-fPIC"), std::string("-shared"), std::string("-w"),
+        source.string(), std::string("-o"), image.string()})
+    command.push_back(word);
+  TRY(const Finished done, run_program(command, 10 * kMostSeconds));
   if (done.exit_code != 0)
-    return unsupported("cuda", "code that {} compiles expected: {}", cpp_compiler(), first_lines(done.output));
+    return unsupported("cuda", "code that {} compiles expected: {}", compiler, first_lines(done.output));
   TRY(const std::string made, read(image));
   return Cubin{bytes_of(made), {}};
 }
@@ -146,11 +155,16 @@ Result<Cubin> compile_cuda(const std::string& text, const std::vector<std::strin
 
 Result<void> find_cuda_compiler(const std::string& arch) {
   if (arch == kEmulated) {
-    if (auto found = run_program({cpp_compiler(), "--version"}, kMostSeconds); !found.ok())
-      return std::move(found).error();
+    std::vector<std::string> command = cpp_compiler();
+    command.emplace_back("--version");
+    if (auto found = run_program(command, kMostSeconds); !found.ok()) return std::move(found).error();
     return {};
   }
-  if (auto found = find_nvrtc(); !found.ok()) return std::move(found).error();
+  TRY(const Nvrtc nvrtc, find_nvrtc());
+  const std::vector<std::string> known = nvrtc.archs();
+  if (!known.empty() && std::ranges::find(known, arch) == known.end())
+    return unsupported("target", "an architecture that NVRTC {}.{} compiles for ({}) expected, '{}' found",
+                       nvrtc.major(), nvrtc.minor(), fmt::join(known, ", "), arch);
   return {};
 }
 

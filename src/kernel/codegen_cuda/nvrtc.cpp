@@ -13,6 +13,8 @@ namespace isomer::kernel {
 struct Nvrtc::Functions {
   using Program = void*;
   int (*version)(int*, int*);
+  int (*arch_count)(int*);
+  int (*archs)(int*);
   int (*create)(Program*, const char*, const char*, int, const char* const*, const char* const*);
   int (*destroy)(Program*);
   int (*compile)(Program, int, const char* const*);
@@ -26,6 +28,8 @@ Result<Nvrtc> Nvrtc::open(const std::string& library) {
   TRY(auto find, backends::ForeignFunctions::open(library, "nvrtc"));
   auto functions = std::make_shared<Functions>();
   find(functions->version, "nvrtcVersion");
+  find(functions->arch_count, "nvrtcGetNumSupportedArchs");
+  find(functions->archs, "nvrtcGetSupportedArchs");
   find(functions->create, "nvrtcCreateProgram");
   find(functions->destroy, "nvrtcDestroyProgram");
   find(functions->compile, "nvrtcCompileProgram");
@@ -47,6 +51,20 @@ Result<Nvrtc> find_nvrtc() {
   for (const std::string& library : backends::places_of(backends::nvrtc_library()))
     if (last = Nvrtc::open(library); last.ok()) break;
   return last;
+}
+
+std::vector<std::string> Nvrtc::archs() const {
+  constexpr int kFirstWithFeatures = 90;
+  int count = 0;
+  if (functions_->arch_count(&count) != 0 || count <= 0) return {};
+  std::vector<int> numbers(static_cast<size_t>(count));
+  if (functions_->archs(numbers.data()) != 0) return {};
+  std::vector<std::string> result;
+  for (const int number : numbers) {
+    result.push_back(fmt::format("sm_{}", number));
+    if (number >= kFirstWithFeatures) result.push_back(fmt::format("sm_{}a", number));
+  }
+  return result;
 }
 
 Result<Cubin> Nvrtc::compile(const std::string& text, const std::string& arch) const {

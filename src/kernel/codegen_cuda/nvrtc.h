@@ -35,6 +35,8 @@ class Nvrtc {
   const std::string& library() const { return library_; }
   int major() const { return major_; }
   int minor() const { return minor_; }
+  /// What it compiles for: "sm_80", and from 9.0 on "sm_90a" too. Empty where it does not say.
+  std::vector<std::string> archs() const;
 
   /// `text` needs nothing in front of it. `arch`: "sm_80", "sm_90a". The error holds what the compiler says first.
   Result<Cubin> compile(const std::string& text, const std::string& arch) const;
