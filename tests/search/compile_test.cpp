@@ -8,6 +8,7 @@
 #include "properties/same_function.h"
 #include "search/code/run_artifact.h"
 #include "search/compiled.h"
+#include "search/expect_same.h"
 #include "support/long_run.h"
 #include "util/random.h"
 
@@ -54,6 +55,28 @@ graph twice(x: float32[4,32]) -> (y: float32[4,32]) {
   ASSERT_TRUE(result.ok()) << result.error().message();
   EXPECT_EQ(result->artifact.kernels.size(), 1);
   EXPECT_EQ(result->artifact.variants[0].steps.size(), 2);
+}
+
+/// Rounding to minifloats compares with each of their numbers; that what is rounded takes many terms itself does not
+/// make the operator too long.
+TEST(Compile, EveryMinifloatIsQuantizedTo) {
+  const std::vector<Arrays> inputs = {{floats({4, 16}, 1), floats({4, 4}, 2)}, {floats({4, 16}, 3), floats({4, 4}, 4)}};
+  for (const DataType type : {DataType::kFloat8E4M3FN, DataType::kFloat8E4M3FNUZ, DataType::kFloat8E5M2,
+                              DataType::kFloat8E5M2FNUZ, DataType::kFloat4E2M1})
+    for (const int saturate : {0, 1}) {
+      SCOPED_TRACE(fmt::format("{} {}", name(type), saturate));
+      test::expect_same(fmt::format(R"(opset 23
+graph g(x: float32[4,16], s: float32[4,4]) -> (y: {0}[4,16], u: {0}[4,16]) {{
+  y = QuantizeLinear(x, s) {{axis = 1, block_size = 4, output_dtype = {1}, saturate = {2}}}
+  h: float32[] = {{0.0001}}
+  b = Mul(x, h)
+  z = Cast(s) {{to = {1}, saturate = {2}}}
+  u = QuantizeLinear(b, s, z) {{axis = 1, block_size = 4, saturate = {2}}}
+}}
+)",
+                                    name(type), static_cast<int>(type), saturate),
+                        inputs);
+    }
 }
 
 /// Small windows whose tiles have borders and columns left, in vectors of all widths: the code stays short enough.

@@ -63,11 +63,16 @@ Expr encoded(Expr number, DataType to, const MinifloatRounding& rounding) {
   const bool is_short = is_float(number.dtype()) && number.dtype() != DataType::kFloat64;
   const bool is_wide = !is_short || !format.is_signed;
   const Expr x = te::cast(is_wide ? DataType::kFloat64 : DataType::kFloat32, std::move(number));
-  Expr code = encoded_magnitude(te::abs(x), to, rounding);
-  if (format.is_signed && format.has_negative_zero)
+  const Expr magnitude = te::abs(x);
+  Expr code = encoded_magnitude(magnitude, to, rounding);
+  if (format.is_signed && format.has_negative_zero) {
     code = code + te::select(is_negative(x), code_of(format.sign()), code_of(0));
-  else if (format.is_signed)  // neither zero nor NaN has a sign
-    code = code + te::select(x < 0 && 0 < code && code < format.nan, code_of(format.sign()), code_of(0));
+  } else if (format.is_signed) {  // neither zero nor NaN has a sign
+    Expr has_sign = x < 0 && reaches(magnitude, 1, to, format, rounding.mode);
+    if (!rounding.saturates)
+      has_sign = has_sign && te::logical_not(reaches(magnitude, format.largest + 1, to, format, rounding.mode));
+    code = code + te::select(has_sign, code_of(format.sign()), code_of(0));
+  }
   if (format.nan >= 0) code = te::select(te::unary(UnaryOp::kIsNan, x), code_of(format.nan), code);
   return te::cast(to, code);
 }

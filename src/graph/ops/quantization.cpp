@@ -121,7 +121,13 @@ Result<te::Program> compute_quantize(const OpContext& context) {
   if (is_minifloat(dtype)) {
     const Expr moved =
         context.has_input(2) ? as_double(quotient) + as_double(number_of(load_shared(context, 2, shared))) : quotient;
-    return single_map(context.shape(0), cast_number(dtype, moved, {.saturates = context.get_int("saturate") != 0}));
+    // A stage of its own: what rounds it compares it with each number that there is.
+    te::Program program;
+    const te::StageValue numbers = program.map(context.shape(0), moved);
+    const Expr number = program.load(numbers, te::axes(static_cast<int>(context.rank(0))));
+    program.outputs = {
+        program.map(context.shape(0), cast_number(dtype, number, {.saturates = context.get_int("saturate") != 0}))};
+    return program;
   }
   const Expr zero = context.has_input(2) ? load_shared(context, 2, shared) : te::literal(0, dtype);
   return single_map(context.shape(0), requantize(quotient, zero, dtype));
