@@ -216,6 +216,36 @@ TEST(GpuSpace, LanesChooseWithTheirPlaces) {
   expect_same(cases, random);
 }
 
+/// Threads share the steps to a single result, of a scalar and of dims of 1, and blocks of threads long ones.
+TEST(GpuSpace, OneResultIsMadeByManyThreads) {
+  Random random(48);
+  std::vector<Case> cases;
+  for (const int64_t length : {100, 4096, 5000, 20000, 20011})
+    for (const auto& [dims, load] : {std::pair("", "in0[r0]"), std::pair("1, 1", "in0[r0 + i0]")})
+      for (const char* monoid : {"sum", "argmax"}) {
+        const bool is_sum = std::string_view(monoid) == "sum";
+        const std::string point = std::string_view(dims).empty() ? "" : "i0, i1";
+        const Example example = {
+            fmt::format("{} of {}", monoid, length),
+            fmt::format("s0 = reduce [{0}] over [{1}] with {2}:float32 {{ {3}:float32{4} }}\ns1 = map [{0}] {{ "
+                        "{5} }}\noutput s1\n",
+                        dims, length, monoid, load, is_sum ? "" : ", r0",
+                        is_sum ? fmt::format("s0[{}]:float32*2", point) : fmt::format("s0.1[{}]", point)),
+            {{length}}};
+        const Kernel kernel = lowered(example);
+        cases.push_back(made(example, default_gpu_schedule(Schedule(kernel)), kernel, cases.size()));
+        int64_t blocks = 1;
+        bool is_shared = false;
+        for (const CudaLaunch& each : cases.back().code.launches) {
+          blocks = std::max(blocks, each.launch.blocks[0]);
+          is_shared |= each.launch.threads_of_block() > 1;
+        }
+        EXPECT_TRUE(is_shared) << example.program << cases.back().code.text;
+        EXPECT_EQ(blocks > 1, length >= 20000) << example.program;
+      }
+  expect_same(cases, random);
+}
+
 /// A step reads of the one before what other blocks of threads wrote: it is a launch of its own.
 TEST(GpuSpace, StepsOfSeveralAxesHaveManyBlocks) {
   Random random(47);

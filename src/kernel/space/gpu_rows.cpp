@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <bit>
+#include <cmath>
 
 #include "kernel/space/gpu_modules.h"
 #include "kernel/tree.h"
@@ -9,6 +11,8 @@ namespace {
 /// Steps of a reduction from which on a block of threads shares them, and results from which on there are threads
 /// enough without.
 constexpr int64_t kLongReductionOfBlock = 64, kManyThreads = 1 << 16;
+/// Steps to one result that a warp takes, or each of several blocks of threads, where one would take longer.
+constexpr int64_t kStepsOfPart = 4096, kStepsOfBlock = 16'384, kMostBlocks = 1024;
 /// Threads whose partial results are added up in two turns.
 constexpr int64_t kManyPartial = 64;
 constexpr int64_t kManyRows = 4096;
@@ -118,8 +122,12 @@ bool share_among_lanes(Builder& builder, const std::string& name, const LoopIds&
   }
   const LoopId lane = threads.back();
   const auto of_lane = schedule.rfactor(of_warp, lane);
-  if (!of_lane.ok() || !set_scopes(builder, *of_lane, "registers")) return false;
-  if (!tried(schedule.join(lane, view.loops(of_warp).back())) || !bind_threads(schedule, threads)) return false;
+  if (!of_lane.ok()) return false;
+  // Registers are of one nest: where there are no rows, of that which the lanes become.
+  const bool is_one_nest = set_scopes(builder, *of_lane, "registers");
+  if (!tried(schedule.join(lane, view.loops(of_warp).back())) ||
+      !(is_one_nest || set_scopes(builder, *of_lane, "registers")) || !bind_threads(schedule, threads))
+    return false;
   for (const LoopId loop : has_warps ? view.inner_loops(name, row) : LoopIds()) (void)tried(schedule.unroll(loop));
   return true;
 }
@@ -231,24 +239,82 @@ bool join_rows(Builder& builder, const std::vector<Member>& all, const Shares& s
          check_launches(schedule.finish()).ok();
 }
 
+/// Parts of a long reduction to one result: as many as divide it, where such a number is near; of many, whole warps.
+int64_t parts_for(int64_t length) {
+  const auto wanted = static_cast<double>(std::clamp<int64_t>(length / kStepsOfPart, 1, kMostBlocks));
+  const auto distance = [&](int64_t parts) {
+    return std::abs(std::log2(static_cast<double>(parts) / wanted)) + (parts > kLanes && parts % kLanes != 0 ? 1 : 0);
+  };
+  int64_t best = std::bit_floor(static_cast<uint64_t>(wanted));
+  double least = 2;
+  for (int64_t parts = 1; parts <= kMostBlocks; ++parts)
+    if (length % parts == 0 && distance(parts) < least) {
+      best = parts;
+      least = distance(parts);
+    }
+  return best;
+}
+
+void share_row(Builder& builder, const std::string& name);
+
+/// A reduction to one result, of which no loop but `step` is left: by a warp or, where it is long, part by part by
+/// blocks of threads, and then what these have. Whether that was done.
+bool share_steps(Builder& builder, const std::string& name, const LoopIds& steps, int64_t length) {
+  Schedule& schedule = builder.schedule;
+  const View& view = builder.view;
+  const bool has_row = view.loops(name).size() > steps.size();
+  const auto by_warp = [&](LoopId loop) { return share_reduction(builder, name, loop, {}, {kLanes, 1}); };
+  const auto divide = [&] {
+    const auto step = one_loop(schedule, steps);
+    if (!step.ok()) return false;
+    const bool is_short = length <= kStepsOfPart && length % kLanes == 0;
+    if (!has_row && builder.decide(name, "by_warp", is_short)) return by_warp(*step);
+    const int64_t preferred = has_row && length <= kStepsOfBlock ? 1 : parts_for(length);
+    std::vector<int64_t> candidates;
+    for (int64_t each = 1; each <= kMostBlocks; ++each)
+      if (length % each == 0 || each == preferred) candidates.push_back(each);
+    const int64_t parts = builder.decide(name, "parts", candidates, preferred);
+    if (has_row && parts == 1) return false;
+    const auto partial = schedule.split_k(name, *step, parts);
+    if (!partial.ok()) return false;
+    share_row(builder, *partial);
+    if (has_row) {
+      share_row(builder, name);
+      return true;
+    }
+    return parts <= kLanes || parts % kLanes != 0 || by_warp(view.loops(name).back());
+  };
+  const Schedule before = schedule;
+  if (divide() && check_launches(schedule.finish()).ok()) return true;
+  schedule = before;
+  return false;
+}
+
 void share_row(Builder& builder, const std::string& name) {
   const View& view = builder.view;
   const Block block = view.block(name);
   const auto work = points(block);
-  if (!work || *work == 0 || block.axes.empty()) return;
+  if (!work || *work == 0) return;
   const size_t rank = block.axes.size();
   const LoopIds loops = view.loops(name);
   if (loops.size() != rank + block.reduce.size()) return;
   const LoopIds rows(loops.begin(), loops.begin() + static_cast<std::ptrdiff_t>(rank)),
       steps(loops.begin() + static_cast<std::ptrdiff_t>(rank), loops.end());
   const int64_t results = view.iterations(rows), length = *work / results;
-  if (!builder.decide(name, "share_row", length >= kLongReductionOfBlock && results <= kManyThreads)) return;
+  const bool has_members = length > 1 && row_axes(view, block, results);
+  const std::vector<Member> all = has_members ? members(view, name, results) : std::vector<Member>();
+  const bool pays = length >= kLongReductionOfBlock && results <= kManyThreads;
+  if (!builder.decide(name, "share_row", pays)) return;
+  // What is done with all elements of a row is done where they are.
+  const bool has_elements = std::ranges::any_of(all, [&](const Member& member) {
+    return !view.block(member.name).is_reduction() && member.row_axes < view.block(member.name).axes.size();
+  });
+  const auto share_one = [&] { return results == 1 && share_steps(builder, name, steps, length); };
+  if (!has_elements && share_one()) return;
   const Schedule before = builder.schedule;
-  if (length > 1 && row_axes(view, block, results)) {
-    const std::vector<Member> all = members(view, name, results);
+  if (has_members && rank > 0) {
     const int64_t vector = vector_for(view, all), preferred = threads_for(length, vector, results);
-    const bool pays = all.size() > 1 || preferred % kLanes == 0;
-    if (preferred > 1 && builder.decide(name, "join_rows", pays)) {
+    if (preferred > 1 && builder.decide(name, "join_rows", all.size() > 1 || preferred % kLanes == 0)) {
       std::vector<int64_t> candidates;
       for (int64_t each = 2; each <= std::min<int64_t>(length, 1024); ++each)
         if (length % each == 0) candidates.push_back(each);
@@ -259,6 +325,7 @@ void share_row(Builder& builder, const std::string& name) {
       builder.schedule = before;
     }
   }
+  if ((has_elements && share_one()) || rank == 0) return;
   Schedule& schedule = builder.schedule;
   const auto lay_out = [&] {
     const auto row = one_loop(schedule, rows), step = one_loop(schedule, steps);
