@@ -246,6 +246,23 @@ TEST(GpuSpace, OneResultIsMadeByManyThreads) {
   expect_same(cases, random);
 }
 
+/// However many rows there are: their threads read side by side. A thread a column does so, too.
+TEST(GpuSpace, RowsInMemoryAreSharedByThreads) {
+  const auto launches = [](int64_t rows, int64_t length, const char* load) {
+    const Example example = {
+        "rows",
+        fmt::format("s0 = reduce [{0}] over [{1}] with max:float32 {{ in0[{2}]:float32 }}\ns1 = map [{0}, {1}] {{ "
+                    "in0[{3}]:float32 - s0[i0]:float32 }}\noutput s1\n",
+                    rows, length, load, std::string_view(load) == "i0, r0" ? "i0, i1" : "i1, i0"),
+        {std::string_view(load) == "i0, r0" ? Dims{rows, length} : Dims{length, rows}}};
+    return ok(emit_cuda(default_gpu_schedule(Schedule(lowered(example))).finish(), "f")).launches.size();
+  };
+  EXPECT_EQ(launches(60000, 128, "i0, r0"), 1u);
+  EXPECT_EQ(launches(70000, 128, "i0, r0"), 1u);
+  EXPECT_EQ(launches(70000, 32, "i0, r0"), 1u);
+  EXPECT_EQ(launches(70000, 128, "r0, i0"), 2u);
+}
+
 /// A step reads of the one before what other blocks of threads wrote: it is a launch of its own.
 TEST(GpuSpace, StepsOfSeveralAxesHaveManyBlocks) {
   Random random(47);

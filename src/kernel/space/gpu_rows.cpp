@@ -239,6 +239,14 @@ bool join_rows(Builder& builder, const std::vector<Member>& all, const Shares& s
          check_launches(schedule.finish()).ok();
 }
 
+/// Whether what it reads once lies along its steps: threads of one row read side by side, those of neighbouring rows
+/// far from each other.
+bool runs_along_rows(const View& view, const Block& block) {
+  const std::vector<LoadAccess> accesses = load_accesses(view.kernel(), block);
+  return std::ranges::any_of(
+      accesses, [&](const LoadAccess& access) { return access.reduce.back() == 1 && view.reuse(block, access) <= 1; });
+}
+
 /// Parts of a long reduction to one result: as many as divide it, where such a number is near; of many, whole warps.
 int64_t parts_for(int64_t length) {
   const auto wanted = static_cast<double>(std::clamp<int64_t>(length / kStepsOfPart, 1, kMostBlocks));
@@ -303,7 +311,8 @@ void share_row(Builder& builder, const std::string& name) {
   const int64_t results = view.iterations(rows), length = *work / results;
   const bool has_members = length > 1 && row_axes(view, block, results);
   const std::vector<Member> all = has_members ? members(view, name, results) : std::vector<Member>();
-  const bool pays = length >= kLongReductionOfBlock && results <= kManyThreads;
+  const bool is_along = runs_along_rows(view, block), is_row_of_warp = all.size() > 1 && length == kLanes;
+  const bool pays = length >= kLongReductionOfBlock ? results <= kManyThreads || is_along : is_row_of_warp && is_along;
   if (!builder.decide(name, "share_row", pays)) return;
   // What is done with all elements of a row is done where they are.
   const bool has_elements = std::ranges::any_of(all, [&](const Member& member) {
