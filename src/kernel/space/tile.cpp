@@ -131,7 +131,7 @@ class Tiler {
     int64_t ahead = 1, steps = 1;
   };
   std::optional<Slide> slide(const LoadAccess& access, const Tile& tile, int axis) const;
-  std::optional<Slide> slide(const Tile& tile, int axis) const;
+  std::optional<Slide> slide(const Tile& tile, int axis) const;  ///< of small windows, written out
   /// Of vectors and single elements, that a step of the reduction takes in a tile of so many rows, on average.
   double loads(const Tile& tile, int64_t rows) const;
   const std::optional<PaddedCopy>& padded(int buffer) const;
@@ -208,27 +208,30 @@ std::optional<int64_t> Tiler::row_period(const Tile& tile, int axis) const {
   return regular && (reuses || (period == 1 && slide(tile, axis))) ? std::optional(period) : std::nullopt;
 }
 
-bool Tiler::has_small_window(const Tile& tile) const {
-  int64_t window = 1;
-  for (const Iterator& r : block_.reduce) window *= te::as_constant(r.extent).value_or(kSmallWindowOfOne + 1);
-  const auto moving = std::ranges::count_if(
-      tile.accesses, [&](const LoadAccess& access) { return access.axes[tile.vector_axis] != 0; });
-  return window <= (moving == 1 ? kSmallWindowOfOne : kSmallWindow);
-}
-
 std::optional<Tiler::Slide> Tiler::slide(const LoadAccess& access, const Tile& tile, int axis) const {
-  if (axis < 0 || block_.reduce.size() < 2 || !has_small_window(tile)) return std::nullopt;
   const int64_t row = access.axes[axis].value_or(0);
-  if (row == 0 || access.axes[tile.vector_axis] == 0) return std::nullopt;
+  if (row == 0 || axis == tile.vector_axis || access.axes[tile.vector_axis] == 0) return std::nullopt;
   for (size_t k = 0; k < access.reduce.size(); ++k) {
-    const int64_t step = access.reduce[k].value_or(0), steps = *te::as_constant(block_.reduce[k].extent);
+    const int64_t step = access.reduce[k].value_or(0), steps = te::as_constant(block_.reduce[k].extent).value_or(0);
     if (step != 0 && row % step == 0 && row / step > 0 && row / step < steps)
       return Slide{static_cast<int>(k), row / step, steps};
   }
   return std::nullopt;
 }
 
+bool Tiler::has_small_window(const Tile& tile) const {
+  int64_t window = 1;
+  for (const Iterator& r : block_.reduce) window *= te::as_constant(r.extent).value_or(kSmallWindowOfOne + 1);
+  const auto slides = [&](const LoadAccess& access) {
+    for (int axis = 0; axis < static_cast<int>(access.axes.size()); ++axis)
+      if (slide(access, tile, axis)) return true;
+    return access.axes[tile.vector_axis] == 0;
+  };
+  return window <= (std::ranges::all_of(tile.accesses, slides) ? kSmallWindowOfOne : kSmallWindow);
+}
+
 std::optional<Tiler::Slide> Tiler::slide(const Tile& tile, int axis) const {
+  if (axis < 0 || block_.reduce.size() < 2 || !has_small_window(tile)) return std::nullopt;
   for (const LoadAccess& access : tile.accesses)
     if (const auto result = slide(access, tile, axis)) return result;
   return std::nullopt;

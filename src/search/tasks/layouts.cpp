@@ -194,12 +194,13 @@ bool keeps_channels(const Kernel& kernel) {
   return keeps;
 }
 
-/// Whether the axis moves anything but, where it is own, dim 1 of what is read, one by one.
-bool uses_channel(const std::vector<kernel::Expr>& index, bool is_own) {
-  for (size_t k = 0; k < index.size(); ++k)
-    if (!(is_own && k == 1) && te::any_node(index[k], [](const kernel::Expr& e) { return e == te::axis(1); }))
-      return true;
-  return is_own && (index.size() < 3 || index[1] != te::axis(1));
+bool has_channel(const kernel::Expr& index) {
+  return te::any_node(index, [](const kernel::Expr& e) { return e == te::axis(1); });
+}
+
+/// Whether axis 1 is dim 1 of it, one by one, and moves no other.
+bool is_by_channel(const std::vector<kernel::Expr>& index) {
+  return index.size() >= 3 && index[1] == te::axis(1) && std::ranges::count_if(index, has_channel) == 1;
 }
 
 /// Images that a reduction reads at places that data say, channel by channel (GridSample, RoiAlign); empty where
@@ -215,7 +216,7 @@ std::set<int> sampled_images(const Kernel& kernel) {
       });
     bool has_channels = false;
     for (const te::Load* load : loads) {
-      const bool is_image = block.is_reduction() && !uses_channel(load->index, true) &&
+      const bool is_image = block.is_reduction() && is_by_channel(load->index) &&
                             std::ranges::any_of(load->index, [](const kernel::Expr& e) { return te::has_load(e); });
       if (is_image) images.insert(load->buffer.index);
       has_channels |= is_image || by_channel.contains(load->buffer.index);
@@ -223,12 +224,13 @@ std::set<int> sampled_images(const Kernel& kernel) {
     reduces |= has_channels && block.is_reduction();
     for (const kernel::Write& write : block.writes) {
       if (has_channels) by_channel.insert(write.buffer);
-      keeps &= has_channels ? !uses_channel(write.index, true) : !is_output(kernel, write.buffer);
+      keeps &= has_channels ? is_by_channel(write.index) : !is_output(kernel, write.buffer);
     }
     for (const te::Load* load : loads)
       if (has_channels)
-        keeps &=
-            !uses_channel(load->index, images.contains(load->buffer.index) || by_channel.contains(load->buffer.index));
+        keeps &= images.contains(load->buffer.index) || by_channel.contains(load->buffer.index)
+                     ? is_by_channel(load->index)
+                     : std::ranges::none_of(load->index, has_channel);
   });
   return keeps && reduces ? images : std::set<int>();
 }
