@@ -263,6 +263,42 @@ TEST(GpuSpace, RowsInMemoryAreSharedByThreads) {
   EXPECT_EQ(launches(70000, 128, "r0, i0"), 2u);
 }
 
+/// More products, or rows of one, than a grid has blocks along y or z: along x.
+TEST(GpuSpace, ManyProductsHaveTiles) {
+  const auto product_of = [](int64_t products, int64_t rows, int64_t columns, int64_t steps, DataType type) {
+    return Example{
+        fmt::format("{} of {} by {}", products, rows, columns),
+        fmt::format("s0 = reduce [{0}, {1}, {2}] over [{3}] with sum:float32 {{ float32(in0[i0, i1, r0]:{4})*"
+                    "float32(in1[i0, r0, i2]:{4}) }}\noutput s0\n",
+                    products, rows, columns, steps, name(type)),
+        {{products, rows, steps}, {products, steps, columns}},
+        type};
+  };
+  const auto text = [&](int64_t products, int64_t rows, int64_t columns) {
+    const Example example = product_of(products, rows, columns, 32, DataType::kFloat16);
+    return ok(emit_cuda(default_gpu_schedule(Schedule(lowered(example))).finish(), "f")).text;
+  };
+  for (const auto& [products, rows, columns] : std::vector<std::array<int64_t, 3>>{
+           {65535, 49, 49}, {65536, 49, 49}, {70000, 49, 300}, {2, 1 << 24, 64}, {70000, 64, 64}})
+    EXPECT_THAT(text(products, rows, columns), testing::HasSubstr("op::mma_f16"))
+        << products << ' ' << rows << ' ' << columns;
+
+  // Small tiles of what an emulator runs in a moment.
+  Random random(49);
+  std::vector<Case> cases;
+  for (const auto& [products, rows, columns] : std::vector<std::array<int64_t, 3>>{{65540, 2, 5}, {2, 262'148, 2}}) {
+    const Example example = product_of(products, rows, columns, 2, DataType::kFloat32);
+    const Kernel kernel = lowered(example);
+    Preferring preferring;
+    Given given({{"s0.shared_tiles", 1}, {"s0.threads_x", 4}, {"s0.threads_y", 4}, {"s0.columns", 1}, {"s0.rows", 1}},
+                preferring);
+    cases.push_back(
+        made(example, scheduled(Schedule(kernel), gpu_space(), Machine(), given).schedule, kernel, cases.size()));
+    EXPECT_THAT(cases.back().code.text, testing::HasSubstr("__shared__"));
+  }
+  expect_same(cases, random);
+}
+
 /// A step reads of the one before what other blocks of threads wrote: it is a launch of its own.
 TEST(GpuSpace, StepsOfSeveralAxesHaveManyBlocks) {
   Random random(47);

@@ -10,6 +10,9 @@
 namespace isomer::kernel {
 namespace {
 
+/// Blocks of threads (CUDA C++ Programming Guide, compute capability 5.0 and later).
+constexpr int64_t kMostAlongYOrZ = 65535;
+
 /// A product over a grid of blocks of threads: each thread sums up results of its own in registers, turn by turn, from
 /// copies of the operands in the memory of its block.
 class ProductLayout {
@@ -57,25 +60,40 @@ class ProductLayout {
       others.back() = (*parts)[0];
       images = {(*parts)[1]};
     }
-    LoopIds order = others;
-    for (const LoopId loop : {(*down)[0], (*across)[0], (*down)[1], (*across)[1], (*down)[2]}) order.push_back(loop);
+    // There may be more blocks along x than along the others: columns, or rows where these are too many; and all that
+    // is neither, where that is.
+    const bool is_tall = view_.extent((*down)[0]) > kMostAlongYOrZ,
+               are_many = view_.iterations(others) > kMostAlongYOrZ;
+    const LoopId to_x = is_tall ? (*down)[0] : (*across)[0], to_y = is_tall ? (*across)[0] : (*down)[0];
+    const LoopIds along_y = {to_y};
+    LoopIds along_z = others, along_x = {to_x};
+    if (are_many) {
+      along_x.insert(along_x.begin(), along_z.begin(), along_z.end());
+      along_z.clear();
+    }
+    // From the outermost to the innermost, as they can be bound.
+    std::vector<std::pair<const LoopIds*, const char*>> grid = {
+        {&along_z, "block.z"}, {&along_y, "block.y"}, {&along_x, "block.x"}};
+    if (are_many) std::swap(grid[1], grid[2]);
+    LoopIds order;
+    for (const auto& [loops_of_axis, axis] : grid)
+      order.insert(order.end(), loops_of_axis->begin(), loops_of_axis->end());
+    for (const LoopId loop : {(*down)[1], (*across)[1], (*down)[2]}) order.push_back(loop);
     order.insert(order.end(), images.begin(), images.end());
     order.push_back((*across)[2]);
-    if (!schedule_.reorder(order).ok() || !bind_others(others)) return false;
     thread_ = (*across)[1];
-    if (!tried(schedule_.bind((*down)[0], "block.y")) || !tried(schedule_.bind((*across)[0], "block.x")) ||
-        !tried(schedule_.bind((*down)[1], "thread.y")) || !tried(schedule_.bind(thread_, "thread.x")))
-      return false;
+    if (!schedule_.reorder(order).ok()) return false;
+    for (const auto& [loops_of_axis, axis] : grid)
+      if (!loops_of_axis->empty() && !bind_fused(*loops_of_axis, axis)) return false;
+    if (!tried(schedule_.bind((*down)[1], "thread.y")) || !tried(schedule_.bind(thread_, "thread.x"))) return false;
     for (const LoopId loop : {(*down)[2], (*across)[2]}) (void)tried(schedule_.unroll(loop));
     for (const LoopId loop : images) (void)tried(schedule_.unroll(loop));
     return true;
   }
 
-  /// Loops over neither rows nor columns.
-  bool bind_others(const LoopIds& others) {
-    if (others.empty()) return true;
-    const auto fused = others.size() == 1 ? Result<LoopId>(others[0]) : schedule_.fuse(others);
-    return fused.ok() && tried(schedule_.bind(*fused, "block.z"));
+  bool bind_fused(const LoopIds& loops, const char* axis) {
+    const auto fused = loops.size() == 1 ? Result<LoopId>(loops[0]) : schedule_.fuse(loops);
+    return fused.ok() && tried(schedule_.bind(*fused, axis));
   }
 
   bool sum_in_registers() {
