@@ -96,16 +96,28 @@ std::set<int> touched(const Statements& statements, bool writes) {
   return buffers;
 }
 
+/// Whether all elements of a reduction take part in its first step, which gives them their first value.
+bool begins_everywhere(const Block& block, const LoopRanges& ranges) {
+  if (!block.is_reduction() || !block.initialize) return false;
+  std::map<int, Expr> first;
+  for (const Iterator& iterator : block.reduce)
+    for (const int variable : variables(iterator.binding))
+      if (!reads_any(block.axes, variable)) first.emplace(variable, te::index(0));
+  return te::as_constant(te::simplify_index(substitute(block.predicate, first), ranges.ranges())) == 1;
+}
+
 /// Without what runs under conditions: branches, and predicates that say more than that iterators are below their
 /// extents.
-Statements unconditional(const Statements& statements) {
+Statements unconditional(const Statements& statements, LoopRanges& ranges) {
   Statements kept;
   for (const Statement& statement : statements) {
     if (const auto* block = std::get_if<Block>(&statement.node)) {
-      if (check_predicate(*block).ok()) kept.push_back(statement);
+      if (check_predicate(*block).ok() || begins_everywhere(*block, ranges)) kept.push_back(statement);
     } else if (const auto* loop = std::get_if<Loop>(&statement.node)) {
       Loop copy(loop->variable, loop->extent, loop->ordered);
-      copy.body = unconditional(loop->body);
+      ranges.enter(*loop);
+      copy.body = unconditional(loop->body, ranges);
+      ranges.leave(*loop);
       if (!copy.body.empty()) kept.push_back({std::move(copy)});
     }
   }
@@ -356,7 +368,10 @@ Result<void> join(Kernel& kernel, LoopId first_id, LoopId second_id) {
   for (const int buffer : written_then)
     if (written.contains(buffer) || read.contains(buffer))
       return invalid(name, "'{}' touched by one of the loops expected, both do", kernel.buffers[buffer].name);
-  const Statements certain = unconditional(one.body);
+  LoopRanges ranges;
+  for (const Loop* outer : first.loops()) ranges.enter(*outer);
+  ranges.enter(one);
+  const Statements certain = unconditional(one.body, ranges);
   for (const int buffer : read_then) {
     if (!written.contains(buffer)) continue;
     const Region made = region_of(kernel, certain, buffer, Access::kWrite);

@@ -260,7 +260,29 @@ TEST(GpuSpace, RowsInMemoryAreSharedByThreads) {
   EXPECT_EQ(launches(60000, 128, "i0, r0"), 1u);
   EXPECT_EQ(launches(70000, 128, "i0, r0"), 1u);
   EXPECT_EQ(launches(70000, 32, "i0, r0"), 1u);
+  EXPECT_EQ(launches(70000, 49, "i0, r0"), 1u);
   EXPECT_EQ(launches(70000, 128, "r0, i0"), 2u);
+}
+
+/// Of short rows that no warp divides, and of long ones: some lanes have an element less.
+TEST(GpuSpace, WarpsShareRowsThatTheyDontDivide) {
+  Random random(50);
+  std::vector<Case> cases;
+  for (const char* type : {"float32", "int32"})
+    for (const int64_t length : {33, 49, 58, 62, 63, 1031}) {
+      const Example example = {fmt::format("{} {}", type, length),
+                               fmt::format("s0 = reduce [6] over [{1}] with max:{0} {{ {0}(in0[i0, r0]:float32) }}\n"
+                                           "s1 = map [6, {1}] {{ in0[i0, i1]:float32 - float32(s0[i0]:{0}) }}\n"
+                                           "s2 = reduce [6] over [{1}] with sum:float32 {{ s1[i0, r0]:float32 }}\n"
+                                           "s3 = map [6, {1}] {{ s1[i0, i1]:float32 + s2[i0]:float32 }}\noutput s3\n",
+                                           type, length),
+                               {{6, length}}};
+      const Kernel kernel = lowered(example);
+      cases.push_back(made(example, default_gpu_schedule(Schedule(kernel)), kernel, cases.size()));
+      EXPECT_EQ(cases.back().code.launches.size(), 1u) << cases.back().code.text;
+      EXPECT_EQ(cases.back().code.launches[0].launch.threads[0], 32) << cases.back().code.text;
+    }
+  expect_same(cases, random);
 }
 
 /// More products, or rows of one, than a grid has blocks along y or z: along x.

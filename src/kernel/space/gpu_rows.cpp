@@ -185,6 +185,12 @@ int64_t threads_for(int64_t length, int64_t vector, int64_t rows) {
   return best;
 }
 
+/// Warps for rows without such a divisor; some lanes have an element less.
+int64_t warps_for(int64_t length) {
+  constexpr int64_t kElements = 16;
+  return std::clamp<int64_t>((length + kElements * kLanes - 1) / (kElements * kLanes), 1, 1024 / kLanes) * kLanes;
+}
+
 /// A block of threads for each row, or a warp of one, does all that the members do. Whether that could be done.
 bool join_rows(Builder& builder, const std::vector<Member>& all, const Shares& shares) {
   Schedule& schedule = builder.schedule;
@@ -311,7 +317,7 @@ void share_row(Builder& builder, const std::string& name) {
   const int64_t results = view.iterations(rows), length = *work / results;
   const bool has_members = length > 1 && row_axes(view, block, results);
   const std::vector<Member> all = has_members ? members(view, name, results) : std::vector<Member>();
-  const bool is_along = runs_along_rows(view, block), is_row_of_warp = all.size() > 1 && length == kLanes;
+  const bool is_along = runs_along_rows(view, block), is_row_of_warp = all.size() > 1 && length >= kLanes;
   const bool pays = length >= kLongReductionOfBlock ? results <= kManyThreads || is_along : is_row_of_warp && is_along;
   if (!builder.decide(name, "share_row", pays)) return;
   // What is done with all elements of a row is done where they are.
@@ -322,11 +328,13 @@ void share_row(Builder& builder, const std::string& name) {
   if (!has_elements && share_one()) return;
   const Schedule before = builder.schedule;
   if (has_members && rank > 0) {
-    const int64_t vector = vector_for(view, all), preferred = threads_for(length, vector, results);
+    const int64_t vector = vector_for(view, all);
+    int64_t preferred = threads_for(length, vector, results);
+    if (all.size() > 1 && preferred < kLanes && length >= kLanes) preferred = warps_for(length);
     if (preferred > 1 && builder.decide(name, "join_rows", all.size() > 1 || preferred % kLanes == 0)) {
       std::vector<int64_t> candidates;
       for (int64_t each = 2; each <= std::min<int64_t>(length, 1024); ++each)
-        if (length % each == 0) candidates.push_back(each);
+        if (length % each == 0 || each == preferred) candidates.push_back(each);
       Shares shares{builder.decide(name, "row_threads", candidates, preferred), vector};
       if (shares.threads == kLanes)
         shares.rows = builder.decide(name, "block_rows", {1, 2, 4, 8}, results % 4 == 0 ? 4 : 1);
