@@ -284,8 +284,9 @@ bool share_steps(Builder& builder, const std::string& name, const LoopIds& steps
     const bool is_short = length <= kStepsOfPart && length % kLanes == 0;
     if (!has_row && builder.decide(name, "by_warp", is_short)) return by_warp(*step);
     const int64_t preferred = has_row && length <= kStepsOfBlock ? 1 : parts_for(length);
-    std::vector<int64_t> candidates;
-    for (int64_t each = 1; each <= kMostBlocks; ++each)
+    // Less than there are steps: what is left may be divided again.
+    std::vector<int64_t> candidates = {1};
+    for (int64_t each = 2; each <= kMostBlocks && each < length; ++each)
       if (length % each == 0 || each == preferred) candidates.push_back(each);
     const int64_t parts = builder.decide(name, "parts", candidates, preferred);
     if (has_row && parts == 1) return false;
