@@ -395,6 +395,42 @@ TEST_F(Optimizing, LeavesOutThePassThatACheckFailsBy) {
   }
 }
 
+/// As the code of what a search found may be off where the interpreter shows nothing.
+TEST_F(Optimizing, LeavesOutTheSearchWhereNoStepIsToBlame) {
+  options_.check = [&](const search::OptimizedModel& made) -> Result<std::optional<std::string>> {
+    return count(made.derived.graph, "Split") > 0 ? std::optional<std::string>("its code rounds otherwise")
+                                                  : std::nullopt;
+  };
+  options_.differ = [](const Graph&, const Graph&) -> Result<bool> { return false; };
+  TableBackend backend = dear_products();
+  const search::OptimizedModel made = optimized(three_products(2), backend);
+  EXPECT_EQ(count(made.derived.graph, "MatMul"), 6);
+  EXPECT_EQ(made.derivation.level, search::kSearchLevel);
+  EXPECT_EQ(made.outcome, search::SearchOutcome::kRefused);
+  EXPECT_THAT(made.left_out, testing::ElementsAre("all rewrites: its code rounds otherwise"));
+}
+
+TEST_F(Optimizing, LeavesOutAllPassesWhereNoneIsToBlame) {
+  const Graph model = substitutions::test::graph(R"(graph main(x: float32[3,4]) -> (y: float32[3,4]) {
+    a: float32[3,4] = Identity(x)
+    b: float32[3,4] = Relu(a)
+    y: float32[3,4] = Tanh(b)
+  })");
+  options_.check = [&](const search::OptimizedModel& made) -> Result<std::optional<std::string>> {
+    return count(made.derived.graph, "Identity") > 0 ? std::nullopt : std::optional<std::string>("its code differs");
+  };
+  options_.differ = [](const Graph&, const Graph&) -> Result<bool> { return false; };
+  TableBackend backend = dear_products();
+  for (const int level : {2, search::kSearchLevel}) {
+    Derivation derivation;
+    derivation.level = level;
+    const auto made = optimize_model(model, derivation, rules_, theory_, backend, options_);
+    ASSERT_TRUE(made.ok()) << made.error().message();
+    EXPECT_EQ(count(made->derived.graph, "Identity"), 1);
+    EXPECT_THAT(made->left_out, testing::ElementsAre(testing::HasSubstr("passes of level")));
+  }
+}
+
 TEST_F(Optimizing, GivesAModelUpThatNoStepIsToBlameFor) {
   options_.check = [](const search::OptimizedModel&) -> Result<std::optional<std::string>> {
     return std::optional<std::string>("all wrong");
