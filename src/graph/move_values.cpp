@@ -95,9 +95,10 @@ te::Array moved_elements(const te::Array& array, const RandomRounding& movement,
 /// Wraps what is inside of the bodies of one program.
 class InsideMover {
  public:
-  InsideMover(const RandomRounding& movement, Random& random) : movement_(movement), random_(random) {}
+  InsideMover(const te::Program& program, const RandomRounding& movement, Random& random)
+      : program_(program), movement_(movement), random_(random) {}
 
-  te::Expr body(const te::Expr& expr) { return with_moved_children(expr).expr; }
+  te::Expr body(const te::Expr& expr) { return with_moved_children(quantized_otherwise(expr)).expr; }
 
  private:
   struct Moved {
@@ -131,6 +132,41 @@ class InsideMover {
     return result;
   }
 
+  /// Where numbers are made of integers, such as quantized ones, and rounded to integers again, what is rounded goes a
+  /// little way even if its type has it: in other orders of the same products a tie is none.
+  te::Expr quantized_otherwise(const te::Expr& expr) {
+    if (te::as<te::Load>(expr)) return expr;
+    if (const auto known = quantized_.find(expr); known != quantized_.end()) return known->second;
+    std::vector<te::Expr> children = te::detail::children(expr);
+    if (children.empty()) return expr;
+    const te::Unary* unary = te::as<te::Unary>(expr);
+    if (unary && unary->op == te::UnaryOp::kRound && is_of_integers(unary->operand))
+      children[0] = scaled(products_otherwise(unary->operand));
+    else
+      for (te::Expr& child : children) child = quantized_otherwise(child);
+    return quantized_[expr] = te::detail::with_children(expr, std::move(children));
+  }
+
+  te::Expr products_otherwise(const te::Expr& expr) {
+    std::vector<te::Expr> children = te::detail::children(expr);
+    if (!is_float(expr.dtype()) || te::as<te::Load>(expr) || te::as<te::Cast>(expr) || children.empty()) return expr;
+    if (const auto known = products_.find(expr); known != products_.end()) return known->second;
+    for (te::Expr& child : children) child = products_otherwise(child);
+    const te::Expr other = te::detail::with_children(expr, std::move(children));
+    return products_[expr] = te::as<te::Binary>(expr) ? rounded_otherwise(other) : other;
+  }
+
+  bool is_of_integers(const te::Expr& expr) const {
+    return te::any_node(expr, [&](const te::Expr& e) {
+      const te::Cast* cast = te::as<te::Cast>(e);
+      if (cast && is_float(e.dtype()) && is_int(cast->operand.dtype())) return te::has_load(cast->operand);
+      const te::Load* load = te::as<te::Load>(e);
+      if (!load || load->buffer.kind != te::BufferRef::Kind::kStage || !is_float(e.dtype())) return false;
+      const auto* map = std::get_if<te::MapReduce>(&program_.stages[load->buffer.index].body);
+      return map && is_of_integers(map->bodies[load->buffer.component]);
+    });
+  }
+
   static bool is_inexact(te::UnaryOp op) { return op >= te::UnaryOp::kSqrt && op <= te::UnaryOp::kErf; }
 
   /// Numbers that the type has stay, as in move_elements.
@@ -138,16 +174,22 @@ class InsideMover {
     const DataType dtype = expr.dtype();
     if (dtype == DataType::kFloat64) return expr;
     const auto rounded = [&](const te::Expr& wide) { return te::cast(dtype, te::cast(DataType::kFloat64, wide)); };
-    // Half a last place of a number between 1 and 2, or less.
-    const double most = movement_.half_ulps * std::ldexp(1.0, spare_bits(dtype) - kDoubleBits - 1);
-    const te::Expr factor = te::literal(te::Number(1 + draw(movement_, most, random_)), DataType::kFloat64);
-    const te::Expr moved = te::cast(dtype, te::cast(DataType::kFloat64, expr) * factor);
-    return te::select(te::binary(te::BinaryOp::kEqual, rounded(expr), expr), expr, moved);
+    return te::select(te::binary(te::BinaryOp::kEqual, rounded(expr), expr), expr, scaled(expr));
   }
 
+  /// By half a last place of a number between 1 and 2, or less.
+  te::Expr scaled(const te::Expr& expr) {
+    const DataType dtype = expr.dtype();
+    const double most = movement_.half_ulps * std::ldexp(1.0, spare_bits(dtype) - kDoubleBits - 1);
+    const te::Expr factor = te::literal(te::Number(1 + draw(movement_, most, random_)), DataType::kFloat64);
+    return te::cast(dtype, te::cast(DataType::kFloat64, expr) * factor);
+  }
+
+  const te::Program& program_;
   const RandomRounding& movement_;
   Random& random_;
   std::unordered_map<te::Expr, Moved> known_;
+  std::unordered_map<te::Expr, te::Expr> quantized_, products_;
 };
 
 bool is_round(double value) { return value * 4 == std::floor(value * 4) && std::fabs(value) < 0x1p24; }
@@ -161,7 +203,8 @@ void move_elements(te::Array& array, const RandomRounding& movement, Random& ran
 }
 
 void move_inside(te::Program& program, const RandomRounding& movement, Random& random) {
-  InsideMover mover(movement, random);
+  const te::Program given = program;
+  InsideMover mover(given, movement, random);
   for (te::Stage& stage : program.stages)
     if (auto* map = std::get_if<te::MapReduce>(&stage.body))
       for (te::Expr& body : map->bodies) body = mover.body(body);

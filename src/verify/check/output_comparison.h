@@ -93,6 +93,8 @@ class OutputComparison {
     double difference = 0;
     double narrow = 0, wide = 0;  ///< how far rounding, and how far wide movements took it
     double sums = 0;              ///< how far movements of sums did
+    int times = 0;                ///< movements that took it anywhere
+    void take(double& furthest, double distance);
   };
   enum class Verdict { kAgrees, kSetAside, kDiffers };
 
