@@ -139,6 +139,7 @@ Result<Equivalence> compare(const CompareOptions& options) {
 json comparison_json(const Equivalence& result) {
   const auto number = [](double x) { return std::isfinite(x) ? json(x) : json(nullptr); };
   json report = equivalence_json(result);
+  report["passed"] = result.passed() && result.uncompared().empty();
   report["difference"] = nullptr;
   if (const auto& d = result.difference)
     report["difference"] = {{"output", d->output},
@@ -170,6 +171,10 @@ void add_compare(CLI::App& app, int& exit) {
     if (options->json) fmt::print("{}\n", json_text(comparison_json(*result)));
     if (!result->passed()) {
       exit = report({ErrorKind::kMismatch, options->candidate, result->difference->text()});
+      return;
+    }
+    if (const std::string nothing = result->uncompared(); !nothing.empty()) {
+      exit = report({ErrorKind::kMismatch, options->candidate, nothing});
       return;
     }
     if (!options->json) fmt::print("equal on {} input sets: {}\n", result->runs, result->text());

@@ -610,6 +610,32 @@ TEST_F(CommandLine, CompareExitsWithOneOnADifference) {
   expect_error(isomer({"compare", file, model(kLookup, "lookup.onnx"), "--dim", "batch=2"}), 2, "batch");
 }
 
+/// Two wrong numbers that are none are no check.
+TEST_F(CommandLine, CompareExitsWithOneWhereNothingCouldBeCompared) {
+  const auto text = [](const char* factor) {
+    return fmt::format(R"(opset 17
+graph g(x: float32[4]) -> (y: float32[4]) {{
+  f: float32[] = {{{}}}
+  one: float32[] = {{1}}
+  square = Mul(x, x)
+  least = Add(square, one)
+  negative = Neg(least)
+  root = Sqrt(negative)
+  y = Mul(root, f)
+}}
+)",
+                       factor);
+  };
+  const std::string file = model(text("1"), "roots.onnx"), other = model(text("3"), "others.onnx");
+  expect_error(isomer({"compare", file, other}), 1, "nothing of output y could be compared");
+  const Outcome outcome = isomer({"compare", file, other, "--json"});
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_EQ(json::parse(outcome.out)["passed"], false);
+  const Outcome compiled = isomer({"compile", file, "-o", path("roots.iso"), "--level", "1"});
+  EXPECT_EQ(compiled.exit_code, 0) << compiled.err;
+  EXPECT_THAT(compiled.err + compiled.out, HasSubstr("nothing of output y could be compared"));
+}
+
 TEST_F(CommandLine, AFailedRunTouchesNoFile) {
   write_file(path("out.onnx"), "precious");
   write_file(path("broken.onnx"), "not a model");

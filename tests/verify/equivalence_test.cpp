@@ -271,6 +271,26 @@ graph g(x: float32[4]) -> (y: float32[4]) {
   y = Sign(c)
 })";
 
+TEST(Equivalence, WhatIsNotFiniteIsNotCompared) {
+  const Graph graph = *parse_graph(R"(opset 17
+graph g(x: float32[2]) -> (y: float32[2], z: float32[2]) {
+  y = Sqrt(x)
+  z = Neg(x)
+})");
+  const auto found = [](const std::vector<double>& y, const std::vector<double>& z) -> RunModel {
+    return [=](std::span<const te::Array>) -> Result<std::vector<te::Array>> {
+      return std::vector{te::Array::reals(DataType::kFloat32, {2}, y), te::Array::reals(DataType::kFloat32, {2}, z)};
+    };
+  };
+  const Equivalence one = compared(graph, {4, -1}, found({2, NAN}, {-4, 1}));
+  EXPECT_TRUE(one.passed() && one.uncompared().empty()) << one.text();
+  const Equivalence none = compared(graph, {-4, -1}, found({NAN, NAN}, {4, 1}));
+  EXPECT_TRUE(none.passed());
+  EXPECT_TRUE(none.uncompared().starts_with("nothing of output y could be compared")) << none.uncompared();
+  EXPECT_NE(none.text().find("nothing of output y"), std::string::npos) << none.text();
+  EXPECT_EQ(none.warnings().size(), 1);
+}
+
 TEST(Equivalence, CountsWhatRoundingDecides) {
   const Graph graph = *parse_graph(kSignOfRounding);
   const Equivalence result = compared(graph, {0.1, 0.7, 0.9, 1.3}, giving(DataType::kFloat32, {1, -1, 1, -1}));
@@ -465,6 +485,38 @@ graph g(x: int64[4], y: int64[4]) -> (z: int64[4]) {
 })";
 
 /// Four numbers below eight: one is three in four of ten draws.
+/// As exporters spell it: a mask of more than ones overflows, and whatever follows is no number.
+TEST(Check, FindsADifferenceBehindAMask) {
+  const auto model = [](double factor) {
+    return *parse_graph(fmt::format(R"(opset 17
+graph g(x: float32[2,6,8], mask: int64[2,6]) -> (y: float32[2,6,8]) {{
+  one: float32[] = {{1}}
+  least: float32[] = {{-3.4028234663852886e+38}}
+  axis: int64[1] = {{1}}
+  factor: float32[] = {{{}}}
+  m = Cast(mask) {{to = 1}}
+  open = Sub(one, m)
+  scores = Mul(open, least)
+  wide = Unsqueeze(scores, axis)
+  turned = Transpose(x) {{perm = [0, 2, 1]}}
+  products = MatMul(x, turned)
+  masked = Add(products, wide)
+  weights = Softmax(masked) {{axis = -1}}
+  mixed = MatMul(weights, x)
+  y = Mul(mixed, factor)
+}})",
+                                    factor));
+  };
+  for (const uint64_t seed : {0, 1}) {
+    const auto same = check_same(model(1), model(1), {.seed = seed, .runs = 2});
+    ASSERT_TRUE(same.ok()) << same.error().message();
+    EXPECT_TRUE(same->equivalence.passed() && same->equivalence.uncompared().empty()) << same->equivalence.text();
+    const auto other = check_same(model(1), model(3), {.seed = seed, .runs = 2});
+    ASSERT_TRUE(other.ok()) << other.error().message();
+    EXPECT_FALSE(other->equivalence.passed()) << other->equivalence.text();
+  }
+}
+
 TEST(Check, TakesOtherSeedsWhereADivisorIsZero) {
   const Graph graph = *parse_graph(kDivision);
   for (uint64_t seed = 0; seed < 20; ++seed) {

@@ -99,6 +99,22 @@ graph g(x: float32[2,30], i: int64[2,30], u: float32[2,30]) -> (y) { y = Scatter
 
 using Sizes = std::map<std::string, int64_t>;
 
+TEST(Inputs, MayBeMasksInEveryOtherSet) {
+  const Graph graph = parsed("opset 17\ngraph g(mask: int64[200], d: int64[200]) -> (y) {\n  y = Div(mask, d)\n}");
+  for (uint64_t seed = 0; seed < 6; ++seed) {
+    const auto tensors = generate_inputs(graph, {.seed = seed});
+    ASSERT_TRUE(tensors.ok()) << tensors.error().message();
+    const auto largest = [](const Tensor& tensor) {
+      const te::Array array = te::Array::from(tensor);
+      int64_t result = 0;
+      for (int64_t i = 0; i < array.count(); ++i) result = std::max(result, array.integer(i));
+      return result;
+    };
+    EXPECT_EQ(largest((*tensors)[0]), seed % 2 == 0 ? 7 : 1);
+    EXPECT_EQ(largest((*tensors)[1]), 7) << "a divisor";
+  }
+}
+
 TEST(FittingSizes, AreThoseThatWeightsHave) {
   const Graph graph = parsed(R"(opset 17
 graph g(x: float32[n,c,h,w], z: float32[n,k]) -> (y, q) {

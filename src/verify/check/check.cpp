@@ -80,6 +80,8 @@ std::string text_of(const std::map<std::string, int64_t>& sizes) {
 /// of which so much counts.
 constexpr int kMostRuns = 128;
 constexpr double kShareForMore = 0.25, kMostSecondsForMore = 4;
+/// Runs more than wanted where of some output nothing could be compared yet.
+constexpr int kMoreForUncompared = 4;
 /// Seeds that may fail where others ran; and those tried to have one run at all: a trip count that has to be 5 is one
 /// integer of eight.
 constexpr int kMostSeeds = 8, kMostFirstSeeds = 64;
@@ -257,7 +259,9 @@ class Check {
   }
 
   bool is_wanted() const {
-    return report_.equivalence.passed() && report_.equivalence.runs < options_.runs + more_wanted_;
+    const Equivalence& now = report_.equivalence;
+    const int others = now.uncompared().empty() ? 0 : kMoreForUncompared;
+    return now.passed() && now.runs < options_.runs + more_wanted_ + others;
   }
   uint64_t next_seed(int failures) const {
     return options_.seed + static_cast<uint64_t>(report_.equivalence.runs) + static_cast<uint64_t>(failures);

@@ -10,7 +10,10 @@ json equivalence_json(const Equivalence& result) {
   const auto number = [](double x) { return std::isfinite(x) ? json(x) : json(nullptr); };
   json outputs = json::array();
   for (const OutputCoverage& output : result.outputs)
-    outputs.push_back({{"name", output.name}, {"elements", output.elements}, {"set_aside", output.set_aside}});
+    outputs.push_back({{"name", output.name},
+                       {"elements", output.elements},
+                       {"set_aside", output.set_aside},
+                       {"not_finite", output.not_finite}});
   return {{"runs", result.runs},
           {"movements", result.movements},
           {"elements", result.elements()},

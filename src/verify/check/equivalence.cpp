@@ -96,17 +96,28 @@ std::string Equivalence::text() const {
   if (const int64_t aside = set_aside(); aside > 0)
     result += fmt::format("; {} of {} elements set aside: rounding decides them ({} movements)", with_commas(aside),
                           with_commas(elements()), movements);
+  if (const std::string nothing = uncompared(); !nothing.empty()) result += "; " + nothing;
   return result;
+}
+
+std::string Equivalence::uncompared() const {
+  std::vector<std::string> names;
+  for (const OutputCoverage& output : outputs)
+    if (!output.is_compared()) names.push_back(output.name);
+  if (names.empty()) return "";
+  return fmt::format("nothing of output{} {} could be compared: no element is finite, or rounding decides them",
+                     names.size() == 1 ? "" : "s", fmt::join(names, ", "));
 }
 
 std::vector<std::string> Equivalence::warnings() const {
   std::vector<std::string> result;
+  if (std::string nothing = uncompared(); !nothing.empty()) result.push_back(std::move(nothing));
   for (const OutputCoverage& output : outputs)
-    if (output.share_set_aside() > kFewSetAside)
+    if (const double percent = 100 * output.share_set_aside(); percent > 100 * kFewSetAside && output.is_compared())
       result.push_back(
-          fmt::format("output {}: {:.2g} % of the elements differ where rounding decides them, in the "
+          fmt::format("output {}: {} % of the elements differ where rounding decides them, in the "
                       "model itself too: they were not compared",
-                      output.name, 100 * output.share_set_aside()));
+                      output.name, percent < 10 ? fmt::format("{:.2g}", percent) : fmt::format("{:.0f}", percent)));
   return result;
 }
 
@@ -155,6 +166,7 @@ class RunComparison {
       coverage.name = output.name();
       coverage.elements += output.elements();
       coverage.set_aside += output.set_aside();
+      coverage.not_finite += output.not_finite();
       result.max_abs_error = std::max(result.max_abs_error, output.max_abs_error());
       result.max_error_over_bound = std::max(result.max_error_over_bound, output.max_error_over_bound());
       if (!result.difference) result.difference = output.difference();
@@ -210,7 +222,8 @@ Result<Equivalence> compare_runs(const Graph& reference, const CompareRun& compa
   std::optional<Error> refusal;
   for (int set = 0; set < sets && result.runs < runs && result.passed(); ++set) {
     if (refusal && result.runs == 0 && effort.until && Clock::now() >= *effort.until) break;
-    if (result.runs > 0 && effort.is_enough && effort.is_enough()) break;
+    if (result.runs > 0 && result.uncompared().empty() && effort.is_enough && effort.is_enough()) break;
+    if (result.runs > 0 && effort.is_enough && effort.until && Clock::now() >= *effort.until) break;
     TRY(const std::vector<te::Array> given, inputs(set));
     auto expected = interpret(reference, given, {.threads = effort.threads, .memory = effort.memory});
     if (!expected.ok()) {
@@ -280,6 +293,10 @@ void compare_output(const std::string& name, const te::Array& expected, const te
     result.max_error_over_bound = INFINITY;
     return;
   }
+  auto coverage = std::ranges::find(result.outputs, name, &OutputCoverage::name);
+  if (coverage == result.outputs.end()) coverage = result.outputs.insert(coverage, {.name = name});
+  coverage->elements += expected.count();
+  coverage->not_finite += count_not_finite(expected, found);
   const double allowed = is_float(expected.dtype()) ? bound : 0;
   double worst = 0;
   int64_t worst_at = 0;

@@ -45,7 +45,9 @@ struct ComparisonEffort {
 struct OutputCoverage {
   std::string name;
   int64_t elements = 0;
-  int64_t set_aside = 0;  ///< of them: they differ, and by as much as rounding moves the reference there
+  int64_t set_aside = 0;   ///< of them: they differ, and by as much as rounding moves the reference there
+  int64_t not_finite = 0;  ///< of them: of both models alike
+  bool is_compared() const { return elements == 0 || set_aside + not_finite < elements; }
 
   double share_set_aside() const {
     return elements == 0 ? 0 : static_cast<double>(set_aside) / static_cast<double>(elements);
@@ -66,7 +68,10 @@ struct Equivalence {
   /// "largest difference 3.1e-07, 0.04 of what rounding allows; 12 of 40,960 elements set aside: rounding decides them
   /// (16 movements)"
   std::string text() const;
-  /// A sentence for each output of which more than one element in a hundred was set aside.
+  /// "nothing of output y could be compared: no element of it is finite, or rounding decides them"; nothing where of
+  /// each output something was.
+  std::string uncompared() const;
+  /// That, and a sentence for each other output of which more than one element in a hundred was set aside.
   std::vector<std::string> warnings() const;
 };
 

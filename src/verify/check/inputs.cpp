@@ -16,7 +16,7 @@
 namespace isomer {
 namespace {
 
-constexpr int64_t kDefaultIntegers = 8;
+constexpr int64_t kDefaultIntegers = 8, kMasks = 2;
 /// How many readers deep a value is followed.
 constexpr int kMaxDepth = 16;
 /// Of parameters that decide shapes, such as axes.
@@ -355,7 +355,9 @@ Result<std::vector<Tensor>> inputs_once(const Graph& graph, const FillOptions& o
       if (const auto known = options.demands.find(value.name); known != options.demands.end())
         tighten(demand, known->second);
       if (dtype == DataType::kBool) demand = {2, false};
-      const int64_t bound = demand.below.value_or(kDefaultIntegers), low = demand.not_zero && bound > 1 ? 1 : 0;
+      const bool may_be_mask = (dtype == DataType::kInt32 || dtype == DataType::kInt64) && !demand.not_zero;
+      const int64_t usual = may_be_mask && options.seed % 2 == 1 ? kMasks : kDefaultIntegers;
+      const int64_t bound = demand.below.value_or(usual), low = demand.not_zero && bound > 1 ? 1 : 0;
       const bool is_even = options.even && options.fill == Fill::kRandom;
       const int64_t number = is_even ? integer_from(low, bound - low, random) : 0;
       tensors.push_back(is_even ? filled(dtype, dims, encode_integer, [&](int64_t) { return number; })

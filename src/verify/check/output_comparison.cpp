@@ -107,6 +107,13 @@ double difference_of(const te::Array& expected, const te::Array& found, int64_t 
   return distance(wanted, there);
 }
 
+int64_t count_not_finite(const te::Array& expected, const te::Array& found) {
+  int64_t count = 0;
+  for (int64_t i = 0; is_float(expected.dtype()) && i < expected.count(); ++i)
+    count += !std::isfinite(found.as_double(i)) && difference_of(expected, found, i) == 0;
+  return count;
+}
+
 OutputComparison::OutputComparison(std::string name, te::Array expected, te::Array found, double units,
                                    Strictness strictness)
     : name_(std::move(name)),

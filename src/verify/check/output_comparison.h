@@ -31,6 +31,9 @@ inline constexpr double kErrorRatio = 8;
 /// The index of an element that has this place in row-major order.
 Dims unflatten(int64_t flat, const Dims& dims);
 
+/// Elements that are no number or infinite, of both outputs alike.
+int64_t count_not_finite(const te::Array& expected, const te::Array& found);
+
 /// Half the distance between 1 and the next value of a float type; of float64, in which we evaluate, with room for
 /// sums in another order.
 double unit_roundoff(DataType dtype);
@@ -82,6 +85,7 @@ class OutputComparison {
   const std::string& name() const { return name_; }
   int64_t elements() const;
   int64_t set_aside() const { return set_aside_; }
+  int64_t not_finite() const { return is_comparable() ? count_not_finite(expected_, found_) : 0; }
   double max_abs_error() const { return max_abs_error_; }  ///< of the others
   double max_error_over_bound() const { return max_error_over_bound_; }
   const std::optional<Difference>& difference() const { return difference_; }
