@@ -99,8 +99,8 @@ class Run {
             .memory = settings_.memory};
   }
 
-  /// Writes the proof, where one is asked for. False where a pass made a change of which it finds none: the derivation
-  /// is without that pass then.
+  /// Writes the proof, where one is asked for. False where a change is made of which it finds none: the derivation is
+  /// without that pass then, or else of the level below.
   Result<bool> prove(OptimizedFile& outcome, substitutions::Derivation& derivation,
                      std::vector<std::string>& unproved) const {
     if (!choices_.has_proof) return true;
@@ -111,10 +111,18 @@ class Run {
     if (!proof.ok()) {
       const Error error = std::move(proof).error();
       std::vector<std::string>& without = derivation.without;
-      const bool is_new = std::find(without.begin(), without.end(), error.where) == without.end();
-      if (error.kind != ErrorKind::kMismatch || !is_new || !is_pass(error.where)) return error;
-      without.push_back(error.where);
-      unproved.push_back(error.message());
+      if (error.kind != ErrorKind::kMismatch) return error;
+      // What is only found in the end is most likely what reorders sums.
+      const std::string pass = is_pass(error.where) ? error.where : "normalize";
+      const bool is_new = std::find(without.begin(), without.end(), pass) == without.end();
+      if (is_new) {
+        without.push_back(pass);
+        unproved.push_back(pass == error.where ? error.message() : fmt::format("{}: {}", pass, error.message()));
+      } else if (derivation.level > 0) {
+        unproved.push_back(fmt::format("what level {} adds: {}", derivation.level--, error.message()));
+      } else {
+        return error;
+      }
       return false;
     }
     TRY(outcome.proof, print_proof(*proof, theory.axioms()));

@@ -115,6 +115,32 @@ graph g(x: float32[1,4,7]) -> (y) {{
     }
 }
 
+/// A normalization that exporters write out, of constants: its terms lie on both sides of zero.
+TEST_F(Verify, GrantsAFoldedVariance) {
+  const std::string file = model(R"(opset 13
+graph g(x: float32[20,64]) -> (y: float32[20,64]) {
+  b: float32[64] = random 1
+  c: float32[20,64] = random 2
+  two: float32[] = {2}
+  sum = Add(x, b)
+  m = ReduceMean(c) {axes = [-1]}
+  d = Sub(c, m)
+  p = Pow(d, two)
+  v = ReduceMean(p) {axes = [-1]}
+  y = Add(sum, v)
+}
+)",
+                                 "variance.onnx");
+  for (const char* level : {"1", "2", "3"}) {
+    const Outcome made = isomer({"optimize", file, "-o", path("folded.onnx"), "--proof", path("folded.proof"),
+                                 "--level", level, "--time", "2s", "--report", path("folded.json")});
+    ASSERT_EQ(made.exit_code, 0) << made.err;
+    EXPECT_THAT(json::parse(read_file(path("folded.json")))["search"]["left_out"], testing::IsEmpty());
+    const Outcome outcome = said({file, path("folded.onnx"), path("folded.proof"), "--no-check"});
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  }
+}
+
 TEST_F(Verify, SaysInJsonWhatItDid) {
   optimize();
   const Outcome outcome = verify({"--json", "--check-runs", "3"});

@@ -72,6 +72,26 @@ TEST(Approximate, TheRealNumberIsWithinItsDistance) {
   EXPECT_GT(inexact, 30);
 }
 
+/// As in a variance, whose terms lie on both sides of zero.
+TEST(Approximate, SquaresOfWhatIsNearZeroAreKnown) {
+  const std::vector<double> elements = {-2, -0.5, -0x1p-20, 0, 0x1p-20, 0.5, 1, 3};
+  const Tensor x = Tensor::from_doubles(kFloat, {kSize}, elements);
+  const double off = 0x1p-22;
+  const std::vector<Approximate> arguments = {{Array::from(x), {.absolute = off}}};
+  const Program square = map(pow(at(0), literal(Number(2), kFloat)));
+  const auto made = approximate(square, square.outputs[0], arguments);
+  ASSERT_TRUE(made.ok()) << made.error().message();
+  for (int64_t i = 0; i < kSize; ++i)
+    for (const double moved : {elements[i] - off, elements[i] + off}) {
+      const double value = made->value.as_double(i);
+      const double allowed = made->distance.relative * value + made->distance.absolute;
+      EXPECT_LE(std::fabs(moved * moved - value), allowed);
+    }
+  EXPECT_LT(made->distance.absolute, 8 * off) << "and not much further";
+  const Program cube = map(pow(at(0), literal(Number(3), kFloat)));
+  EXPECT_FALSE(approximate(cube, cube.outputs[0], arguments).ok());
+}
+
 TEST(Approximate, WhatIsMovedIsAsFarAsItWas) {
   const std::vector<double> elements = {1, -2, 0, 4, 1e-9, 6, 7, 8};
   const Approximate before{Array::reals(kFloat, {kSize}, elements), {0x1p-24, 0x1p-30}};

@@ -253,7 +253,10 @@ class ErrorProgram {
         Expr most = lost(value);
         for (const Expr& base : {x - p, x + p})
           for (const Expr& exponent : {y - q, y + q}) most = max(most, abs(pow(base, exponent) - value) + lost(value));
-        return {value, unless(equal(both, 0), select(p < x, most, infinity())) + lost_by_power(x, y)};
+        // Squares are known on both sides of zero.
+        const Expr square = p * (real(2) * abs(x) + p) + lost(value);
+        const Expr taken = select(equal(y, 2) && equal(q, 0), square, select(p < x, most, infinity()));
+        return {value, unless(equal(both, 0), taken) + lost_by_power(x, y)};
       }
       case BinaryOp::kMin:
       case BinaryOp::kMax: {
