@@ -122,11 +122,12 @@ graph g(x: float32[20,64]) -> (y: float32[20,64]) {
   b: float32[64] = random 1
   c: float32[20,64] = random 2
   two: float32[] = {2}
+  axis: int64[1] = {-1}
   sum = Add(x, b)
-  m = ReduceMean(c) {axes = [-1]}
+  m = ReduceMean(c, axis)
   d = Sub(c, m)
   p = Pow(d, two)
-  v = ReduceMean(p) {axes = [-1]}
+  v = ReduceMean(p, axis)
   y = Add(sum, v)
 }
 )",
