@@ -228,6 +228,7 @@ TEST(ChooseTasks, WithoutTimeSaysWhatWasLeft) {
   ASSERT_TRUE(chosen.ok()) << chosen.error().message();
   EXPECT_TRUE(chosen->alternatives.empty() && chosen->plan.empty());
   EXPECT_GT(chosen->open, 0);
+  EXPECT_EQ(timer.statistics().measured, 0) << "it takes seconds of which there are none";
 }
 
 }  // namespace
