@@ -25,14 +25,24 @@ Result<std::vector<ValueType>> infer_pair(const OpContext& context) {
   return one(context.dtype(0), std::move(shape));
 }
 
+/// Scales multiplied and divided first, as MLAS does: where C's is a small multiple of them, ties are ties in float32.
+Expr factor(const OpContext& context, std::initializer_list<int> scales, int divisor) {
+  Expr result = te::literal(1, kReal);
+  for (const int scale : scales) result = result * scalar(context, scale, kReal);
+  return result / scalar(context, divisor, kReal);
+}
+
+/// `operation` gives C's elements, less its zero point, of those of A and B, less theirs.
 template <class Operation>
 auto of_pair(const Operation& operation) {
   return [operation](const OpContext& context) -> Result<te::Program> {
     TRY(Shape shape, broadcast(context, context.shape(0), context.shape(3)));
-    const Expr a = number(context, context.load_broadcast(0, shape), 1);
-    const Expr b = number(context, context.load_broadcast(3, shape), 4);
-    const Expr value = quantized(context, operation(a, b), 6, context.dtype(0));
-    return single_map(std::move(shape), value);
+    const auto difference = [&](int i) {
+      return te::cast(DataType::kInt32, context.load_broadcast(i, shape)) - scalar(context, i + 2, DataType::kInt32);
+    };
+    const Expr value = operation(context, difference(0), difference(3));
+    const Expr result = requantize(value, scalar(context, 7, context.dtype(0)), context.dtype(0));
+    return single_map(std::move(shape), result);
   };
 }
 
@@ -141,8 +151,8 @@ te::StageValue quantized_mean(te::Program& program, const OpContext& context, co
   const Expr difference = te::cast(DataType::kInt32, context.load(0, at.inside)) - scalar(context, 2, DataType::kInt32);
   const te::StageValue sum = sum_over(program, at.kept, at.reduced, difference);
   const Expr total = te::cast(kReal, program.load(sum, te::axes(static_cast<int>(at.kept.size()))));
-  const Expr value = total / count_as(kReal, element_count(at.reduced).expr()) * scalar(context, 1, kReal);
-  return program.map(at.kept, quantized(context, value, 3, context.dtype(0)));
+  const Expr mean = factor(context, {1}, 3) / count_as(kReal, element_count(at.reduced).expr());
+  return program.map(at.kept, requantize(total * mean, scalar(context, 4, context.dtype(0)), context.dtype(0)));
 }
 
 /// All axes but the first and the channels'.
@@ -375,8 +385,12 @@ OpDef single_row(std::string_view name, std::vector<AttributeDef> attributes,
 
 std::vector<OpDef> quantized_contrib() {
   return {
-      pair_row("QLinearAdd", of_pair([](const Expr& a, const Expr& b) { return a + b; })),
-      pair_row("QLinearMul", of_pair([](const Expr& a, const Expr& b) { return a * b; })),
+      pair_row("QLinearAdd", of_pair([](const OpContext& context, const Expr& a, const Expr& b) {
+                 return te::cast(kReal, a) * factor(context, {1}, 6) + te::cast(kReal, b) * factor(context, {4}, 6);
+               })),
+      pair_row("QLinearMul", of_pair([](const OpContext& context, const Expr& a, const Expr& b) {
+                 return te::cast(kReal, a * b) * factor(context, {1, 4}, 6);
+               })),
       single_row("QLinearSigmoid", {},
                  of_single([](const OpContext&, const Expr& x) { return 1 / (1 + te::exp(-x)); })),
       single_row("QLinearLeakyRelu", {with_default("alpha", 0.01)},
