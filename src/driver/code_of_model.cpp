@@ -64,9 +64,12 @@ Tuning tuning_in(const std::optional<double>& seconds, Clock::time_point begin, 
   return tuning;
 }
 
-search::ChooseTasksOptions choosing_in(double seconds, Clock::time_point begin, const Messages& messages) {
+/// What is chosen is compiled twice to be raced, and once more as what it is in the end.
+search::ChooseTasksOptions choosing_in(const search::OptimizedModel& made, Clock::time_point begin,
+                                       const Messages& messages) {
   search::ChooseTasksOptions choose;
-  choose.seconds = std::clamp(seconds - seconds_since(begin), 0.0, kOfAlternatives * seconds);
+  const double left = made.seconds - seconds_since(begin) - 3 * made.open_seconds;
+  choose.seconds = std::clamp(left, 0.0, kOfAlternatives * made.seconds);
   choose.log = messages.detail;
   return choose;
 }
@@ -91,7 +94,7 @@ Result<CompiledModel> code_of_model(const LoadedModel& model, const std::string&
   const auto tuning_now = [&] { return tuning_in(seconds, setting.begin, messages); };
   const auto choose_tasks_of = [&](const search::OptimizedModel& made) {
     messages.tell("measuring other ways to cut it into tasks");
-    return choosing_in(made.seconds, setting.begin, messages);
+    return choosing_in(made, setting.begin, messages);
   };
   std::optional<ProgramTuner> programs;
   ProgramRecords recorded(maker);

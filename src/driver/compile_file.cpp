@@ -110,8 +110,10 @@ class FileCompiler {
   Result<std::optional<std::string>> difference(const Graph& model, const search::Compilation& code,
                                                 const Settings& settings, search::Coverage& coverage) {
     const auto start = Clock::now();
-    // As long as the rest took, and a second in any case.
-    const auto until = start + std::max<Clock::duration>(std::chrono::seconds(1), start - begin_);
+    // As long as the rest took where the command's time allows it, and a second in any case.
+    const double passed = seconds_since(begin_), all = choices_.code.search.seconds.value_or(2 * passed);
+    const std::chrono::duration<double> takes(std::max(1.0, std::min(passed, all - passed)));
+    const auto until = start + std::chrono::duration_cast<Clock::duration>(takes);
     TRY(CodeCheck checked, check_code(model, code, {settings.seed, settings.threads, settings.memory, until}));
     result_.check = std::move(checked.equivalence);
     result_.is_of_plain_loops |= checked.is_of_plain_loops;

@@ -200,6 +200,7 @@ class Optimizer {
     if (work.ok() && !baseline_.is_open()) run_microseconds_ = work->microseconds;
     interpreting_seconds_ = interpreting_seconds(kInterpretedPerSecond);
     plain_.run_microseconds = run_microseconds_;
+    plain_.open_seconds = baseline_.is_open() ? baseline_.open_seconds() : 0;
     plain_.seconds = options_.seconds.value_or(default_seconds(run_microseconds_));
     if (base_of_steps_ && interpreting_seconds_ > kWorthMeasuring * plain_.seconds)
       if (const double rate = interpreted_per_second(options_.threads); rate > 0)

@@ -96,6 +96,7 @@ struct OptimizedModel {
   double run_microseconds = 0;        ///< of the model as it was given, in a run or as estimated
   std::vector<std::string> left_out;  ///< steps that were found but can't be taken, passes, the search; with a reason
   double seconds = 0;                 ///< that the whole command was given
+  double open_seconds = 0;            ///< that making code or a session of it took, where it is raced
   bool is_interrupted = false;        ///< by a stop; it is the best of what was known then
 };
 
