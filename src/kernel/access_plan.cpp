@@ -14,6 +14,29 @@ const te::Var* as_loop_variable(const Expr& expr) {
   return variable && variable->kind == te::VarKind::kLoop ? variable : nullptr;
 }
 
+/// The float32 number that is taken as a float64 one; empty where it is none.
+Expr float_in_double(const Expr& expr) {
+  const auto* cast = te::as<te::Cast>(expr);
+  return cast && cast->operand.dtype() == DataType::kFloat32 ? cast->operand : Expr();
+}
+
+/// A sum, product or quotient of float32 numbers in float64 that is rounded to float32: it is the one that float32
+/// arithmetic gives, since float64 has more than twice as many digits (Figueroa, When is double rounding innocuous?,
+/// 1995). Empty: it is something else.
+Expr narrowed(const te::Cast& cast, DataType to) {
+  const auto* wide = te::as<te::Binary>(cast.operand);
+  if (to != DataType::kFloat32 || !wide || cast.operand.dtype() != DataType::kFloat64) return {};
+  const Expr left = float_in_double(wide->left), right = float_in_double(wide->right);
+  if (!left || !right) return {};
+  switch (wide->op) {
+    case te::BinaryOp::kAdd: return left + right;
+    case te::BinaryOp::kSub: return left - right;
+    case te::BinaryOp::kMul: return left * right;
+    case te::BinaryOp::kDiv: return left / right;
+    default: return {};
+  }
+}
+
 }  // namespace
 
 bool has_static_shape(const Buffer& buffer) {
@@ -95,33 +118,6 @@ bool AccessPlans::may_fault(const Expr& expr) {
   faults_.emplace(&*expr, std::pair(expr, result));
   return result;
 }
-
-namespace {
-
-/// The float32 number that is taken as a float64 one; empty where it is none.
-Expr float_in_double(const Expr& expr) {
-  const auto* cast = te::as<te::Cast>(expr);
-  return cast && cast->operand.dtype() == DataType::kFloat32 ? cast->operand : Expr();
-}
-
-/// A sum, product or quotient of float32 numbers in float64 that is rounded to float32: it is the one that float32
-/// arithmetic gives, since float64 has more than twice as many digits (Figueroa, When is double rounding innocuous?,
-/// 1995). Empty: it is something else.
-Expr narrowed(const te::Cast& cast, DataType to) {
-  const auto* wide = te::as<te::Binary>(cast.operand);
-  if (to != DataType::kFloat32 || !wide || cast.operand.dtype() != DataType::kFloat64) return {};
-  const Expr left = float_in_double(wide->left), right = float_in_double(wide->right);
-  if (!left || !right) return {};
-  switch (wide->op) {
-    case te::BinaryOp::kAdd: return left + right;
-    case te::BinaryOp::kSub: return left - right;
-    case te::BinaryOp::kMul: return left * right;
-    case te::BinaryOp::kDiv: return left / right;
-    default: return {};
-  }
-}
-
-}  // namespace
 
 /// Choices, and integers computed from loops alone: how many elements a window has in all but the border's iterations
 /// is then a number. What loads take part in is left as it is.

@@ -1,6 +1,7 @@
 #include "graph/passes/fold_constants.h"
 
 #include <algorithm>
+#include <set>
 
 #include "graph/algorithms.h"
 #include "graph/edit.h"
@@ -46,12 +47,20 @@ void become_constant(Graph& graph, ValueId id, Tensor tensor) {
 struct Work {
   int64_t operations = 0;
   FloatClass fp_class = FloatClass::kExact;
+  bool picks = false;  ///< data say which elements it reads
 };
+
+bool picks(const te::Expr& body) {
+  return te::any_node(body, [](const te::Expr& e) {
+    const auto* load = te::as<te::Load>(e);
+    return load && std::ranges::any_of(load->index, te::has_load);
+  });
+}
 
 std::optional<Work> work_of(const Graph& graph, NodeId id) {
   const auto program = graph.node(id).op->compute(context_of(graph, id));
   if (!program.ok()) return std::nullopt;
-  Work work{0, class_in_doubles(*program)};
+  Work work{0, class_in_doubles(*program), false};
   for (const te::Stage& stage : program->stages) {
     const auto* map = std::get_if<te::MapReduce>(&stage.body);
     if (!map) {
@@ -64,6 +73,7 @@ std::optional<Work> work_of(const Graph& graph, NodeId id) {
     const Dim operations = element_count(map->axes) * element_count(map->reduce);
     if (!operations.is_constant() || operations.value() > kMaxWork) return std::nullopt;
     work.operations += operations.value();
+    work.picks |= std::ranges::any_of(map->bodies, picks);
   }
   return work;
 }
@@ -84,20 +94,6 @@ std::optional<Work> work_within_limits(const Graph& graph, NodeId id, bool decod
 }
 
 /// Of some values together.
-/// Whether data say which elements it reads.
-bool picks(const Graph& graph, NodeId id) {
-  const auto program = graph.node(id).op->compute(context_of(graph, id));
-  return program.ok() && std::ranges::any_of(program->stages, [](const te::Stage& stage) {
-           const auto* map = std::get_if<te::MapReduce>(&stage.body);
-           return map && std::ranges::any_of(map->bodies, [](const te::Expr& body) {
-                    return te::any_node(body, [](const te::Expr& e) {
-                      const auto* load = te::as<te::Load>(e);
-                      return load && std::ranges::any_of(load->index, te::has_load);
-                    });
-                  });
-         });
-}
-
 struct Size {
   int64_t bytes = 0, elements = 0;
   bool picks = false;     ///< data say which elements are read on the way
@@ -133,6 +129,7 @@ class ConstantFolder {
       return false;
     const auto work = work_within_limits(graph_, id, context_.options.decodes);
     if (!work || !context_.allows(work->fp_class)) return false;
+    if (work->picks) picking_.insert(id);
     for (const ValueId output : node.outputs) {
       if (!output.valid()) continue;
       if (static_cast<size_t>(output.index) >= known_.size()) known_.resize(uses_.size());
@@ -186,7 +183,7 @@ class ConstantFolder {
       const NodeId each = pending.back();
       const Node& node = graph_.node(each);
       pending.pop_back();
-      freed.picks |= context_.options.decodes && picks(graph_, each);
+      freed.picks |= picking_.contains(each);
       if (is_op(node, "DequantizeLinear")) freed.quantized += elements_of(graph_, node.inputs[0]);
       for (const ValueId input : node.inputs) {
         if (!input.valid()) continue;
@@ -261,6 +258,7 @@ class ConstantFolder {
   std::vector<bool> known_;
   std::vector<NodeId> computable_;
   std::vector<ValueId> chosen_;
+  std::set<NodeId> picking_;  ///< data say which elements they read
 };
 
 bool has_real_zero(const Tensor& tensor) {

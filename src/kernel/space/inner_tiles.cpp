@@ -9,6 +9,29 @@ namespace {
 /// Vectors of results that are computed in one iteration, and steps of the reduction, at most.
 constexpr int64_t kMostUnrolled = 48, kMostSteps = 4;
 
+/// Results that a tile does not fill are summed up in registers and stored once: in memory each step would read and
+/// write parts of vectors. The block that computes them; the same one where that can't be.
+std::string sum_apart(Builder& builder, const std::string& name, const Tile& tile, LoopId around) {
+  const View& view = builder.view;
+  Schedule& schedule = builder.schedule;
+  const Schedule before = schedule;
+  const std::string registers = view.buffer(view.block(name).writes[0].buffer).name + ".cache";
+  const auto made = schedule.cache_write(name);
+  if (!made.ok() || !schedule.reverse_compute_at(name, around).ok() ||
+      !schedule.set_scope(registers, "registers").ok()) {
+    schedule = before;
+    return name;
+  }
+  const LoopIds all = view.loops(name);
+  LoopIds own(all.end() - static_cast<std::ptrdiff_t>(view.block(name).axes.size()), all.end());
+  const auto across = schedule.split(own[static_cast<size_t>(tile.vector_axis)], Integers{tile.vectors, tile.lanes});
+  if (!across.ok()) return *made;
+  own.erase(own.begin() + tile.vector_axis);
+  own.insert(own.end(), across->begin(), across->end());
+  if (schedule.reorder(own).ok()) (void)write_out(builder, own);
+  return *made;
+}
+
 }  // namespace
 
 LoopIds split_steps(Builder& builder, const std::string& name, const Tile& tile, LoopId loop) {
@@ -41,33 +64,6 @@ bool tensorize(Builder& builder, const LoopIds& loops) {
   for (const LoopId loop : loops) extents.push_back(builder.view.extent(loop));
   return tried(builder.schedule.tensorize(loops.front(), tile_name(builder.machine().vectors, extents)));
 }
-
-namespace {
-
-/// Results that a tile does not fill are summed up in registers and stored once: in memory each step would read and
-/// write parts of vectors. The block that computes them; the same one where that can't be.
-std::string sum_apart(Builder& builder, const std::string& name, const Tile& tile, LoopId around) {
-  const View& view = builder.view;
-  Schedule& schedule = builder.schedule;
-  const Schedule before = schedule;
-  const std::string registers = view.buffer(view.block(name).writes[0].buffer).name + ".cache";
-  const auto made = schedule.cache_write(name);
-  if (!made.ok() || !schedule.reverse_compute_at(name, around).ok() ||
-      !schedule.set_scope(registers, "registers").ok()) {
-    schedule = before;
-    return name;
-  }
-  const LoopIds all = view.loops(name);
-  LoopIds own(all.end() - static_cast<std::ptrdiff_t>(view.block(name).axes.size()), all.end());
-  const auto across = schedule.split(own[static_cast<size_t>(tile.vector_axis)], Integers{tile.vectors, tile.lanes});
-  if (!across.ok()) return *made;
-  own.erase(own.begin() + tile.vector_axis);
-  own.insert(own.end(), across->begin(), across->end());
-  if (schedule.reorder(own).ok()) (void)write_out(builder, own);
-  return *made;
-}
-
-}  // namespace
 
 bool lay_out_inside(Builder& builder, const std::string& name, const Tile& tile, const LoopIds& loops) {
   if (tile.row_period > 1) return false;

@@ -13,18 +13,12 @@ bool reduces(const Expr& e) { return te::as<te::Var>(e) && te::as<te::Var>(e)->k
 
 /// Whether from step to step other data say what is read: samples of an image are no rows that pass by.
 bool samples(const Block& reduction) {
-  return std::ranges::any_of(reduction.bodies, [](const Expr& body) {
-    return te::any_node(body, [](const Expr& e) {
-      const auto* load = te::as<te::Load>(e);
-      return load && std::ranges::any_of(load->index, [](const Expr& index) {
-               return te::any_node(index, [](const Expr& part) {
-                 const auto* place = te::as<te::Load>(part);
-                 return place &&
-                        std::ranges::any_of(place->index, [](const Expr& i) { return te::any_node(i, reduces); });
-               });
-             });
-    });
-  });
+  const auto is_place = [](const Expr& e) { return te::as<te::Load>(e) && te::any_node(e, reduces); };
+  const auto is_sample = [&](const Expr& e) {
+    const auto* load = te::as<te::Load>(e);
+    return load && std::ranges::any_of(load->index, [&](const Expr& index) { return te::any_node(index, is_place); });
+  };
+  return std::ranges::any_of(reduction.bodies, [&](const Expr& body) { return te::any_node(body, is_sample); });
 }
 
 /// The load by which a reduction alone reads whole rows that other blocks make.

@@ -133,7 +133,7 @@ class Tiler {
   std::optional<Slide> slide(const LoadAccess& access, const Tile& tile, int axis) const;
   std::optional<Slide> slide(const Tile& tile, int axis) const;  ///< of small windows, written out
   /// Of vectors and single elements, that a step of the reduction takes in a tile of so many rows, on average.
-  double loads(const Tile& tile, int64_t rows) const;
+  double loads(const Tile& tile, int64_t rows, const std::optional<Slide>& sliding) const;
   const std::optional<PaddedCopy>& padded(int buffer) const;
 
   const View& view_;
@@ -237,12 +237,11 @@ std::optional<Tiler::Slide> Tiler::slide(const Tile& tile, int axis) const {
   return std::nullopt;
 }
 
-double Tiler::loads(const Tile& tile, int64_t rows) const {
+double Tiler::loads(const Tile& tile, int64_t rows, const std::optional<Slide>& sliding) const {
   const auto r = static_cast<double>(rows), v = static_cast<double>(tile.vectors);
   const bool shares = std::ranges::any_of(tile.accesses, [&](const LoadAccess& access) {
     return access.axes[tile.vector_axis] != 0 && (tile.row_axis < 0 || access.axes[tile.row_axis] == 0);
   });
-  const auto sliding = slide(tile, tile.row_axis);
   if (shares || !sliding) return r + v;
   const auto ahead = static_cast<double>(sliding->ahead), steps = static_cast<double>(sliding->steps);
   // Lines of the cache of which a tile reads a part are read for its neighbour, too.
@@ -326,7 +325,7 @@ std::vector<std::pair<int64_t, double>> Tiler::rows(const Tile& tile) const {
     const double in_blocks = tiles > kMostTiles && pieces_of_at_most(tiles, kMostTiles) == 1 ? 0.9 : 1;
     const int64_t left = rows_there % rows;
     const auto cycles_of = [&](int64_t count) {
-      return cycles_of_step(count, tile.vectors, loads(tile, count), view_.machine());
+      return cycles_of_step(count, tile.vectors, loads(tile, count, sliding), view_.machine());
     };
     const double cycles = static_cast<double>(rows_there / rows) * cycles_of(rows) + (left > 0 ? cycles_of(left) : 0);
     const double skipping = 1 / share_inside(inside, rows, tiles);

@@ -8,6 +8,7 @@
 
 #include "graph/min_cut.h"
 #include "kernel/access.h"
+#include "kernel/space/tile.h"
 #include "kernel/tree.h"
 
 namespace isomer::search {
@@ -30,7 +31,7 @@ constexpr int64_t kProductsOfByte = 25;
 /// Of windows that slide by elements: passes over the result for so many taps; by more: half passes for a tap.
 constexpr int64_t kTapsOfPass = 6, kHalfPassesOfTap = 5;
 /// Large ones (7x7) run row-major nearly as fast, where a row fills more than half of a vector: a pass in all.
-constexpr int64_t kFewTaps = 25, kManyTaps = 49, kShortRow = 8;
+constexpr int64_t kShortRow = 8;
 /// Where data say which elements are read: passes over the result for an element that each result reads.
 constexpr int64_t kPassesOfSample = 8;
 /// Beyond that a relayout takes so many half passes.
@@ -126,7 +127,8 @@ std::optional<Sliding> sliding(const Kernel& kernel, const kernel::Block& block,
 /// What windows that slide over so many bytes of results lose row-major; below 0: what they lose channels last.
 int64_t loss_of_windows(const Sliding& window, int64_t bytes, int64_t channels) {
   const bool has_few_channels = channels < kFewChannels;
-  const bool is_large = window.taps > kFewTaps && window.taps <= kManyTaps && window.row > kShortRow;
+  const bool is_large =
+      window.taps > kernel::kSmallWindow && window.taps <= kernel::kSmallWindowOfOne && window.row > kShortRow;
   if (window.is_contiguous && is_large && !has_few_channels) return bytes;
   if (window.is_contiguous) return (has_few_channels ? -1 : 1) * window.taps * bytes / kTapsOfPass;
   return has_few_channels ? 0 : window.taps * bytes * kHalfPassesOfTap / 2;
