@@ -7,13 +7,13 @@
 
 #include <algorithm>
 #include <array>
-#include <numeric>
 
 #include "graph/interpret.h"
 #include "search/code/prepare.h"
 #include "search/code/run_artifact.h"
 #include "search/compiled.h"
 #include "support/long_run.h"
+#include "support/quantized_pair.h"
 #include "util/random.h"
 
 namespace isomer::test {
@@ -281,25 +281,12 @@ graph g(x: uint8[1,8,6,6], z: uint8[1,8,6,6]) -> (y: uint8[1,8,6,6]) {
 
 /// Code multiplies floats, the interpreter doubles: with scales of which ties are many, on all pairs of bytes.
 TEST(QuantizedOperators, AreTheSameInCodeToTheBit) {
-  std::vector<int64_t> bytes(256);
-  std::iota(bytes.begin(), bytes.end(), 0);
-  const std::vector<te::Array> pairs = {te::Array::integers(DataType::kUInt8, {256, 1}, bytes),
-                                        te::Array::integers(DataType::kUInt8, {1, 256}, bytes)};
+  const std::vector<te::Array> pairs = all_pairs_of_bytes();
   for (const auto& [op, a, b, c] : {std::array{"QLinearAdd", "0.03", "0.02", "0.04"},
                                     {"QLinearAdd", "0.1", "0.1", "0.2"},
                                     {"QLinearMul", "0.1", "0.1", "0.2"},
                                     {"QLinearMul", "0.02", "0.00390625", "0.02"}}) {
-    const Graph graph = parsed(fmt::format(R"(opset 17
-graph g(a: uint8[256,1], b: uint8[1,256]) -> (y: uint8[256,256]) {{
-  sa: float32[] = {{{}}}
-  za: uint8[] = {{120}}
-  sb: float32[] = {{{}}}
-  zb: uint8[] = {{7}}
-  sc: float32[] = {{{}}}
-  zc: uint8[] = {{60}}
-  y = "com.microsoft"::{}(a, sa, za, b, sb, zb, sc, zc)
-}})",
-                                           a, b, c, op));
+    const Graph graph = parsed(quantized_pair(op, a, b, c));
     const auto made = compiled(graph, 1);
     ASSERT_TRUE(made.ok()) << made.error().message();
     const auto found = search::run_artifact(*opened(made->artifact, 1), pairs), expected = interpret(graph, pairs, {});

@@ -10,6 +10,7 @@
 #include "graph/interpret.h"
 #include "graph/text.h"
 #include "support/long_run.h"
+#include "support/quantized_pair.h"
 #include "util/resident.h"
 #include "verify/check/check.h"
 
@@ -185,21 +186,10 @@ TEST(Equivalence, TiesInsideOfQuantizedOperatorsAreNoDifference) {
       {"QLinearMul", 0.1F, 0.2F, 0.16F, [](float a, float b) { return a * b; }},
   };
   for (const Case& each : cases) {
-    const auto graph = *parse_graph(fmt::format(R"(opset 17
-graph g(a: uint8[256,1], b: uint8[1,256]) -> (y: uint8[256,256]) {{
-  sa: float32[] = {{{}}}
-  za: uint8[] = {{120}}
-  sb: float32[] = {{{}}}
-  zb: uint8[] = {{7}}
-  sc: float32[] = {{{}}}
-  zc: uint8[] = {{60}}
-  y = "com.microsoft"::{}(a, sa, za, b, sb, zb, sc, zc)
-}})",
-                                                each.a, each.b, each.c, each.op));
-    std::vector<int64_t> bytes(256), found;
-    std::iota(bytes.begin(), bytes.end(), 0);
-    const std::vector<te::Array> inputs = {te::Array::integers(DataType::kUInt8, {256, 1}, bytes),
-                                           te::Array::integers(DataType::kUInt8, {1, 256}, bytes)};
+    const auto graph = *parse_graph(
+        quantized_pair(each.op, fmt::format("{}", each.a), fmt::format("{}", each.b), fmt::format("{}", each.c)));
+    const std::vector<te::Array> inputs = all_pairs_of_bytes();
+    std::vector<int64_t> found;
     std::vector<double> exact;
     for (int a = 0; a < 256; ++a)
       for (int b = 0; b < 256; ++b) {

@@ -122,8 +122,7 @@ llvm::Value* truncated_words(const Site& site, llvm::Value* value) {
   const int lanes = lanes_of(value), width = std::min(lanes, site.target.vector_bits / 32);
   std::vector<llvm::Value*> pieces;
   for (int first = 0; first < lanes; first += width) {
-    llvm::Value* const piece =
-        lanes == width ? value : build.CreateShuffleVector(value, llvm::createSequentialMask(first, width, 0));
+    llvm::Value* const piece = lanes_from(build, value, first, width);
     if (width == 16) {
       llvm::Value* const unused = llvm::Constant::getNullValue(bits_like(build, piece, 32));
       pieces.push_back(build.CreateIntrinsic(llvm::Intrinsic::x86_avx512_mask_cvttps2dq_512, {},
@@ -133,7 +132,7 @@ llvm::Value* truncated_words(const Site& site, llvm::Value* value) {
           width == 8 ? llvm::Intrinsic::x86_avx_cvtt_ps2dq_256 : llvm::Intrinsic::x86_sse2_cvttps2dq, {}, {piece}));
     }
   }
-  return pieces.size() == 1 ? pieces[0] : llvm::concatenateVectors(build, pieces);
+  return joined(build, pieces);
 }
 
 /// The low bits of a byte as an element of a type that has less.

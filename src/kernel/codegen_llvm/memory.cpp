@@ -171,7 +171,7 @@ llvm::Value* Memory::load_shuffled(int buffer, const Position& position, int lan
   }
   std::vector<llvm::Value*> vectors;
   for (const std::vector<int64_t>& each : elements) vectors.push_back(load_windows(buffer, position, each));
-  llvm::Value* const result = vectors.size() == 1 ? vectors[0] : llvm::concatenateVectors(build_, vectors);
+  llvm::Value* const result = joined(build_, vectors);
   return mask ? build_.CreateSelect(mask, result, llvm::Constant::getNullValue(result->getType())) : result;
 }
 
@@ -227,11 +227,11 @@ llvm::Value* Memory::gathered(int buffer, llvm::Value* numbers, llvm::Type* type
   llvm::Value* const base = address(buffer, build_.getInt64(0));
   std::vector<llvm::Value*> pieces;
   for (int first = 0; first < lanes_of(numbers); first += kGathered) {
-    llvm::Value* const of_piece = build_.CreateShuffleVector(narrow, llvm::createSequentialMask(first, kGathered, 0));
+    llvm::Value* const of_piece = lanes_from(build_, narrow, first, kGathered);
     pieces.push_back(
         build_.CreateIntrinsic(id, {}, {llvm::Constant::getNullValue(piece), base, of_piece, all, build_.getInt32(4)}));
   }
-  return pieces.size() == 1 ? pieces[0] : llvm::concatenateVectors(build_, pieces);
+  return joined(build_, pieces);
 }
 
 llvm::Value* Memory::load(int buffer, const Position& position, int lanes, llvm::Value* mask) {

@@ -38,6 +38,15 @@ llvm::Value* spread(Builder& build, llvm::Value* value, int lanes) {
   return build.CreateVectorSplat(lanes, value);
 }
 
+llvm::Value* lanes_from(Builder& build, llvm::Value* value, int first, int count) {
+  if (count == lanes_of(value)) return value;
+  return build.CreateShuffleVector(value, llvm::createSequentialMask(first, count, 0));
+}
+
+llvm::Value* joined(Builder& build, const std::vector<llvm::Value*>& vectors) {
+  return vectors.size() == 1 ? vectors[0] : llvm::concatenateVectors(build, vectors);
+}
+
 llvm::Value* lane(Builder& build, llvm::Value* value, int k) {
   return lanes_of(value) == 1 ? value : build.CreateExtractElement(value, k);
 }

@@ -25,6 +25,10 @@ llvm::Type* widened(llvm::Type* scalar, int lanes);
 llvm::Value* spread(Builder& build, llvm::Value* value, int lanes);
 /// Lane k of a vector; a scalar is its own only lane.
 llvm::Value* lane(Builder& build, llvm::Value* value, int k);
+/// So many lanes of a vector, from `first` on; the vector itself where these are all.
+llvm::Value* lanes_from(Builder& build, llvm::Value* value, int first, int count);
+/// The lanes of vectors, one after the other.
+llvm::Value* joined(Builder& build, const std::vector<llvm::Value*>& vectors);
 /// Spreads the one that is a scalar where the other is a vector.
 void match_lanes(Builder& build, llvm::Value*& a, llvm::Value*& b);
 /// The lanes of a vector of integers, where they are known.

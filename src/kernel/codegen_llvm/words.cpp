@@ -45,9 +45,7 @@ llvm::Value* add_dot_of_words(const Site& site, int parts, llvm::Value* sums, ll
   if (!instruction) return nullptr;
   std::vector<llvm::Value*> results;
   for (int first = 0; first < lanes; first += width) {
-    const auto piece = [&](llvm::Value* whole) {
-      return lanes == width ? whole : build.CreateShuffleVector(whole, llvm::createSequentialMask(first, width, 0));
-    };
+    const auto piece = [&](llvm::Value* whole) { return lanes_from(build, whole, first, width); };
     llvm::Value *const sum = piece(sums), *left = piece(a), *right = piece(b);
     if (instruction->adds) {
       results.push_back(build.CreateIntrinsic(instruction->id, {}, {sum, left, right}));
@@ -58,7 +56,7 @@ llvm::Value* add_dot_of_words(const Site& site, int parts, llvm::Value* sums, ll
     right = build.CreateBitCast(right, halves);
     results.push_back(build.CreateAdd(sum, build.CreateIntrinsic(instruction->id, {}, {left, right})));
   }
-  return results.size() == 1 ? results[0] : llvm::concatenateVectors(build, results);
+  return joined(build, results);
 }
 
 }  // namespace isomer::kernel::codegen
