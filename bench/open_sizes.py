@@ -39,6 +39,43 @@ def attention(graph):
     return graph.node("MatMul", graph.node("Softmax", scores), rows)
 
 
+def encoder(graph):
+    """A transformer's block with four heads, of the chosen tokens."""
+    def linear(x, size, to):
+        return graph.node("Add", graph.node("MatMul", x, graph.weight(size, to)), graph.weight(to))
+
+    def heads(x, perm):
+        return graph.node("Transpose", graph.node("Reshape", linear(x, 256, 256), graph.ints(-1, 4, 64)), perm=perm)
+
+    def normed(x):
+        return graph.node("LayerNormalization", x, graph.weight(256), graph.weight(256))
+
+    rows = chosen(graph, 2)
+    scores = graph.node("Mul", graph.node("MatMul", heads(rows, [1, 0, 2]), heads(rows, [1, 2, 0])), graph.constant(0.125))
+    mixed = graph.node("MatMul", graph.node("Softmax", scores), heads(rows, [1, 0, 2]))
+    joined = graph.node("Reshape", graph.node("Transpose", mixed, perm=[1, 0, 2]), graph.ints(-1, 256))
+    x = normed(graph.node("Add", rows, linear(joined, 256, 256)))
+    return normed(graph.node("Add", x, linear(graph.node("Relu", linear(x, 256, 1024)), 1024, 256)))
+
+
+def sound(graph):
+    """Filters along as many frames as were chosen: what speech is made by."""
+    x = graph.node("Unsqueeze", graph.node("Transpose", chosen(graph, 2), perm=[1, 0]), graph.ints(0))
+    for channels, to, dilation in (80, 256, 1), (256, 256, 1), (256, 256, 3), (256, 80, 1):
+        filtered = graph.node("Conv", x, graph.weight(to, channels, 3), graph.weight(to), pads=[dilation] * 2, dilations=[dilation])
+        x = graph.node("LeakyRelu", filtered, alpha=0.1)
+    return x
+
+
+def crop(graph):
+    """As many rows and columns of an image as the data say."""
+    count = graph.node("ReduceSum", graph.node("Cast", graph.node("Greater", "x", graph.constant(0)), to=TensorProto.INT64), keepdims=0)
+    size = graph.node("Reshape", graph.node("Div", count, graph.constant(64 * 40, "int64")), graph.ints(1))
+    cropped = graph.node("Slice", "x", graph.ints(0, 0), graph.node("Concat", size, size, axis=0), graph.ints(2, 3))
+    x = graph.node("Relu", graph.node("Conv", cropped, graph.weight(64, 64, 3, 3), graph.weight(64), pads=[1] * 4))
+    return graph.node("GlobalAveragePool", graph.node("Conv", x, graph.weight(128, 64, 1, 1)))
+
+
 def places(graph):
     return graph.node("Transpose", graph.node("NonZero", graph.node("Relu", "x")), perm=[1, 0])
 
@@ -57,6 +94,9 @@ CASES = {
     "detector of boxes": (detector, [80, 64, 14, 14]),
     "layers of tokens": (layers, [600, 256]),
     "attention of tokens": (attention, [600, 256]),
+    "transformer block of tokens": (encoder, [600, 256]),
+    "filters along frames": (sound, [400, 80]),
+    "convolutions of a crop": (crop, [1, 64, 64, 64]),
     "places of a mask": (places, [512, 512]),
     "largest, as many as are positive": (best, [4096]),
     "exp of what is there": (unique, [4096]),

@@ -53,10 +53,14 @@ bool depends_on(const Expr& expr, int loop_variable) {
       expr, [&](const Expr& e) { return as_loop_variable(e) && as_loop_variable(e)->index == loop_variable; });
 }
 
-/// Loads read what nobody has proved anything of, and so do loops that run as long as a load says.
+/// Loads read what nobody has proved anything of, and so do loops that run as long as a load says; sizes are none.
 bool AccessPlans::is_decided_by_data(const Expr& expr) const {
   return te::any_node(expr, [&](const Expr& e) {
-    return te::as<te::Load>(e) || (as_loop_variable(e) && !loops_.interval(as_loop_variable(e)->index).high);
+    if (te::as<te::Load>(e)) return sizes_.reads_data(e);
+    const auto* variable = as_loop_variable(e);
+    if (!variable || loops_.interval(variable->index).high) return false;
+    const Expr* extent = loops_.extent(variable->index);
+    return !extent || !sizes_.decide(*extent);
   });
 }
 
@@ -79,8 +83,10 @@ AccessPlan AccessPlans::plan(int buffer, const std::vector<Expr>& index) const {
   for (size_t k = 0; k < index.size(); ++k) {
     const te::Polynomial polynomial = simplifier.polynomial(index[k]);
     const te::Range range = simplifier.range(polynomial);
-    const bool is_proved = is_static && range.low >= 0 && range.high < target.shape[k].value();
-    const bool is_checked = !is_proved && (!is_static || target.is_checked || is_decided_by_data(index[k]));
+    const bool is_proved = target.shape[k].is_constant()
+                               ? range.low >= 0 && range.high < target.shape[k].value()
+                               : sizes_.are_around(index[k], target.shape[k].expr(), loops_);
+    const bool is_checked = !is_proved && (target.is_checked || is_decided_by_data(index[k]));
     access.is_proved &= is_proved;
     if (is_static) linear = linear * target.shape[k].value();
     if (is_checked || !is_static)

@@ -6,6 +6,7 @@
 
 #include "graph/te/polynomial.h"
 #include "kernel/loop_nest.h"
+#include "kernel/open_sizes.h"
 
 namespace isomer::kernel {
 
@@ -33,7 +34,7 @@ bool divides(te::BinaryOp op);
 class AccessPlans {
  public:
   AccessPlans(const Kernel& kernel, const LoopRanges& ranges)
-      : kernel_(kernel), loops_(ranges), ranges_(with_bytes(ranges.ranges())) {}
+      : kernel_(kernel), sizes_(kernel), loops_(ranges), ranges_(with_bytes(ranges.ranges())) {}
 
   AccessPlan plan(int buffer, const std::vector<Expr>& index) const;
   /// The plan of a load, kept.
@@ -51,6 +52,7 @@ class AccessPlans {
   static te::Ranges with_bytes(te::Ranges ranges);
 
   const Kernel& kernel_;
+  const OpenSizes sizes_;
   const LoopRanges& loops_;
   const te::Ranges ranges_;
   // By node; the expressions are kept alive with what is known of them.

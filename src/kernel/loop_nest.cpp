@@ -20,6 +20,11 @@ te::Interval LoopRanges::interval(int variable) const {
   return {0, extent.high ? std::optional(*extent.high - 1) : std::nullopt};
 }
 
+const Expr* LoopRanges::extent(int variable) const {
+  const auto found = extents_.find(variable);
+  return found == extents_.end() ? nullptr : &found->second;
+}
+
 te::Ranges LoopRanges::ranges() const {
   return [this](const Expr& leaf) -> te::Interval {
     if (const auto* variable = te::as<te::Var>(leaf); variable && variable->kind == te::VarKind::kLoop)

@@ -185,6 +185,8 @@ class LoopRanges {
   void enter(const Loop& loop) { enter(loop.variable, loop.extent); }
   void leave(const Loop& loop) { extents_.erase(loop.variable); }
   te::Interval interval(int variable) const;
+  /// nullptr: the loop has not been entered.
+  const Expr* extent(int variable) const;
   te::Ranges ranges() const;
 
  private:

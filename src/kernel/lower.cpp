@@ -145,7 +145,7 @@ class Lowering {
     });
   }
 
-  /// A reduction over what may be empty is initialized by a block of its own.
+  /// Of a reduction over what may be empty all elements are initialized by a block of its own, beforehand.
   void map_reduce(Statements& statements, const std::string& name, const te::MapReduce& stage,
                   const std::vector<int>& buffers) {
     Block block;
@@ -154,7 +154,7 @@ class Lowering {
     for (const int buffer : buffers) block.writes.push_back({buffer, te::axes(static_cast<int>(stage.axes.size()))});
     const bool has_terms = std::all_of(stage.reduce.begin(), stage.reduce.end(),
                                        [](const Dim& dim) { return dim.constant().value_or(0) > 0; });
-    block.initialize = block.is_reduction() && has_terms;
+    block.initialize = block.is_reduction() && !is_empty(stage.reduce);
     if (block.is_reduction() && !has_terms) {
       Block initial;
       initial.name = name + ".initial";

@@ -18,7 +18,8 @@ inline std::string text(LoopId loop) { return fmt::format("k{}", loop.variable);
 // Loops (primitives_loops.cpp)
 
 /// Replaces a loop by a nest of these extents, outermost first; one factor may be -1: as large as needed. Where the
-/// product is more than the extent the blocks below get a predicate.
+/// product is more than the extent the blocks below get a predicate. Of a loop whose extent data decide the first
+/// factor is -1.
 Result<LoopIds> split(Kernel& kernel, LoopId loop, const Integers& factors);
 /// One loop for a nest of loops, each the only statement of the one before.
 Result<LoopId> fuse(Kernel& kernel, const LoopIds& loops);
@@ -42,6 +43,11 @@ Result<void> peel(Kernel& kernel, LoopId loop, const std::string& iteration);
 /// Two loops, the second of them (the result) from iteration `at` on, as with `peel`; selects that always choose the
 /// same in one of them are gone there.
 Result<LoopId> partition(Kernel& kernel, LoopId loop, int64_t at);
+/// Replaces a loop whose extent data decide by one over tiles of `size` iterations and one inside of a tile. The last
+/// tile begins where it ends with the loop and computes anew what others have computed (Halide's ShiftInwards); fewer
+/// iterations than a tile has are those of the third loop, behind them. The loop is over axes and around one block,
+/// which reads nothing that it writes.
+Result<LoopIds> shift_inwards(Kernel& kernel, LoopId loop, int64_t size);
 Result<void> annotate(Kernel& kernel, LoopId loop, const std::string& key, int64_t value);
 
 // Blocks into others (primitives_inline.cpp)

@@ -229,6 +229,22 @@ Result<void> check_reduction_order(const Loop& outermost, const LoopIds& ids) {
   return {};
 }
 
+/// An error where iterations may not be computed twice.
+Result<void> check_repeatable(const Loop& loop) {
+  const LoopId id{loop.variable};
+  int64_t count = 0;
+  Result<void> result;
+  for_each_block(loop.body, [&](const Block& block, const auto&) {
+    ++count;
+    const std::set<int> read = loads(block);
+    const bool reads_own = std::ranges::any_of(stores(block), [&](int written) { return read.contains(written); });
+    if (reads_own || (block.is_reduction() && !block.initialize))
+      result = invalid(text(id), "a block that starts anew expected, {} goes on with what it wrote", block.name);
+  });
+  if (count != 1) return invalid(text(id), "a loop around one block expected, {} are in it", count);
+  return result;
+}
+
 /// The loop's body for one value of its variable, with names and (where only the loop uses them) buffers of its own.
 Statements copy_of_body(Kernel& kernel, const Place& place, const std::string& suffix, const Expr& value) {
   const Loop& loop = std::get<Loop>(place.statement().node);
@@ -278,7 +294,9 @@ void decide_selects(Statements& statements, LoopRanges& ranges) {
 
 Result<LoopIds> split(Kernel& kernel, LoopId id, const Integers& factors) {
   TRY(Place place, find_free_loop(kernel, id));
-  TRY(const int64_t extent, constant_extent(place.loop()));
+  const Expr length = place.loop().extent;
+  const auto known = te::as_constant(length);
+  const int64_t extent = known.value_or(0);
   int64_t product = 1;
   int inferred = -1;
   for (size_t i = 0; i < factors.size(); ++i) {
@@ -290,11 +308,17 @@ Result<LoopIds> split(Kernel& kernel, LoopId id, const Integers& factors) {
   }
   if (factors.empty() || factors.size() > 64)
     return invalid(text(id), "1 to 64 factors expected, {} found", factors.size());
-  Integers extents = factors;
-  if (inferred >= 0) {
-    extents[inferred] = std::max<int64_t>(extent / product + (extent % product != 0), 1);
-    if (__builtin_mul_overflow(product, extents[inferred], &product))
+  if (!known && inferred != 0)
+    return invalid(text(id), "-1 as the first factor expected, data decide the extent");
+  std::vector<Expr> extents;
+  for (const int64_t factor : factors) extents.push_back(te::index(factor));
+  if (!known) {
+    extents[0] = te::simplify_index(te::floor_div(length + (product - 1), te::index(product)));
+  } else if (inferred >= 0) {
+    const int64_t needed = std::max<int64_t>(extent / product + (extent % product != 0), 1);
+    if (__builtin_mul_overflow(product, needed, &product))
       return invalid(text(id), "less than 2^63 iterations expected");
+    extents[static_cast<size_t>(inferred)] = te::index(needed);
   }
   if (product < extent)
     return invalid(text(id), "factors whose product is at least {} expected, {} found", extent, product);
@@ -303,16 +327,16 @@ Result<LoopIds> split(Kernel& kernel, LoopId id, const Integers& factors) {
   std::vector<std::pair<int, Expr>> loops;
   Expr position = te::index(0);
   LoopRanges ranges;
-  for (const int64_t factor : extents) {
+  for (size_t k = 0; k < extents.size(); ++k) {
     created.push_back({kernel.next_variable++});
-    loops.emplace_back(created.back().variable, te::index(factor));
-    ranges.enter(created.back().variable, te::index(factor));
-    position = position * factor + loop_variable(created.back().variable);
+    loops.emplace_back(created.back().variable, extents[k]);
+    ranges.enter(created.back().variable, extents[k]);
+    position = (k == 0 ? te::index(0) : position * extents[k]) + loop_variable(created.back().variable);
   }
   position = te::simplify_index(position, ranges.ranges());
   Statements body = std::move(place.loop().body);
   rewrite_expressions(body, [&](const Expr& e) { return substitute(e, {{id.variable, position}}); });
-  if (product != extent) add_predicate(body, position < te::index(extent));
+  if (known ? product != extent : product > 1) add_predicate(body, position < length);
   place.statement() = nest(loops, std::move(body));
   return created;
 }
@@ -470,6 +494,32 @@ Result<LoopId> partition(Kernel& kernel, LoopId id, int64_t at) {
   const LoopId made{rest.variable};
   place.list->insert(place.list->begin() + static_cast<std::ptrdiff_t>(place.position) + 1, Statement{std::move(rest)});
   return made;
+}
+
+Result<LoopIds> shift_inwards(Kernel& kernel, LoopId id, int64_t size) {
+  TRY(Place place, find_free_loop(kernel, id));
+  const Expr extent = place.loop().extent;
+  if (const auto known = te::as_constant(extent))
+    return invalid(text(id), "a loop whose extent data decide expected, it has {} iterations", *known);
+  if (size < 1 || size > kMaxUnrolled)
+    return invalid(text(id), "tiles of 1 to {} iterations expected, {} found", kMaxUnrolled, size);
+  TRY_VOID(check_spatial(place.loop(), "shifted inwards"));
+  TRY_VOID(check_repeatable(place.loop()));
+  const Expr is_short = extent < te::index(size);
+  Loop tiles(kernel.next_variable++, te::select(is_short, te::index(0),
+                                                te::floor_div(extent + (size - 1), te::index(size))));
+  Loop inside(kernel.next_variable++, te::index(size));
+  Loop rest(kernel.next_variable++, te::select(is_short, extent, te::index(0)));
+  rest.body = copy_of_body(kernel, place, ".rest", loop_variable(rest.variable));
+  const Expr position =
+      te::min(loop_variable(tiles.variable) * size, extent - size) + loop_variable(inside.variable);
+  inside.body = std::move(place.loop().body);
+  rewrite_expressions(inside.body, [&](const Expr& e) { return substitute(e, {{id.variable, position}}); });
+  const LoopIds created = {{tiles.variable}, {inside.variable}, {rest.variable}};
+  tiles.body.push_back({std::move(inside)});
+  place.statement() = {std::move(tiles)};
+  place.list->insert(place.list->begin() + static_cast<std::ptrdiff_t>(place.position) + 1, Statement{std::move(rest)});
+  return created;
 }
 
 Result<void> annotate(Kernel& kernel, LoopId id, const std::string& key, int64_t value) {

@@ -73,6 +73,7 @@ const std::vector<Primitive>& all_primitives() {
       {"bind", adapted(primitives::bind)},
       {"peel", adapted(primitives::peel)},
       {"partition", adapted(primitives::partition)},
+      {"shift_inwards", adapted(primitives::shift_inwards)},
       {"split_padding", adapted(primitives::split_padding)},
       {"skip_padding", adapted(primitives::skip_padding)},
       {"skip_border", adapted(primitives::skip_border)},
@@ -115,6 +116,13 @@ template <class T>
 Result<T> single(Result<Arguments> results) {
   if (!results.ok()) return std::move(results).error();
   return std::get<T>(results->front());
+}
+
+Result<LoopIds> several(Result<Arguments> results) {
+  if (!results.ok()) return std::move(results).error();
+  LoopIds loops;
+  for (const Argument& result : *results) loops.push_back(std::get<LoopId>(result));
+  return loops;
 }
 
 Result<void> nothing(Result<Arguments> results) {
@@ -190,10 +198,7 @@ Result<Arguments> Schedule::apply(const std::string& name, Arguments arguments) 
 }
 
 Result<LoopIds> Schedule::split(LoopId loop, const Integers& factors) {
-  TRY(const Arguments results, apply("split", {loop, factors}));
-  LoopIds loops;
-  for (const Argument& result : results) loops.push_back(std::get<LoopId>(result));
-  return loops;
+  return several(apply("split", {loop, factors}));
 }
 Result<LoopId> Schedule::fuse(const LoopIds& loops) { return single<LoopId>(apply("fuse", {loops})); }
 Result<void> Schedule::reorder(const LoopIds& loops) { return nothing(apply("reorder", {loops})); }
@@ -205,6 +210,9 @@ Result<void> Schedule::peel(LoopId loop, const std::string& iteration) {
   return nothing(apply("peel", {loop, iteration}));
 }
 Result<LoopId> Schedule::partition(LoopId loop, int64_t at) { return single<LoopId>(apply("partition", {loop, at})); }
+Result<LoopIds> Schedule::shift_inwards(LoopId loop, int64_t size) {
+  return several(apply("shift_inwards", {loop, size}));
+}
 Result<void> Schedule::split_padding(const std::string& block, const std::string& buffer, const Integers& dims) {
   return nothing(apply("split_padding", {block, buffer, dims}));
 }

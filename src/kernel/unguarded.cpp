@@ -10,7 +10,7 @@ namespace {
 
 class Search {
  public:
-  explicit Search(Kernel& kernel) : kernel_(kernel) {}
+  explicit Search(Kernel& kernel) : kernel_(kernel), sizes_(kernel) {}
 
   void look_at(const Statements& statements) {
     for (const Statement& statement : statements) std::visit([&](const auto& each) { look_at(each); }, statement.node);
@@ -69,13 +69,16 @@ class Search {
 
   void look_at(int number, const std::vector<Expr>& index) {
     Buffer& buffer = kernel_.buffers[static_cast<size_t>(number)];
-    if (buffer.is_checked || !has_static_shape(buffer)) return;
+    if (buffer.is_checked) return;
     te::Simplifier simplifier(ranges_.ranges());
     for (size_t k = 0; k < index.size(); ++k) {
       const te::Range range = simplifier.range(simplifier.polynomial(index[k]));
-      const bool is_inside = range.low >= 0 && range.high < buffer.shape[k].value();
+      const Dim& size = buffer.shape[k];
+      const bool is_inside = size.is_constant() ? range.low >= 0 && range.high < size.value()
+                                                : sizes_.are_around(index[k], size.expr(), ranges_);
       // What is loaded may be inlined: then it is computed there.
-      buffer.is_checked |= !is_inside && (te::has_load(index[k]) || !is_guarded(index[k]));
+      buffer.is_checked |= !is_inside && (!sizes_.decide(size.expr()) || sizes_.reads_data(index[k]) ||
+                                          !is_guarded(index[k]));
     }
   }
 
@@ -90,6 +93,7 @@ class Search {
   }
 
   Kernel& kernel_;
+  const OpenSizes sizes_;
   LoopRanges ranges_;
   std::vector<Expr> conditions_;
 };

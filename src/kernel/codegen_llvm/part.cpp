@@ -83,6 +83,7 @@ class PartEmitter {
       environment_.ranges.enter(*turns);
       environment_.loops[turns->variable] = memory_.turn();
     }
+    check_sizes(statement);
     const auto* loop = std::get_if<Loop>(&statement.node);
     const auto extent = loop && loop->kind == LoopKind::kParallel ? te::as_constant(loop->extent) : std::nullopt;
     if (extent) {
@@ -101,6 +102,20 @@ class PartEmitter {
   }
 
  private:
+  /// Inputs are as large as the sizes say that accesses were proved with (open_sizes.h).
+  void check_sizes(const Statement& statement) {
+    const OpenSizes sizes(kernel_);
+    for (const int buffer : touched(statement)) {
+      const Shape& shape = kernel_.buffers[static_cast<size_t>(buffer)].shape;
+      if (std::ranges::find(kernel_.inputs, buffer) == kernel_.inputs.end()) continue;
+      for (size_t k = 0; k < shape.size(); ++k)
+        if (!shape[k].is_constant() && sizes.decide(shape[k].expr()))
+          expressions_.require(
+              build_.CreateICmpEQ(memory_.extent(buffer, static_cast<int>(k)), evaluate(shape[k].expr())),
+              Outcome::kIndexOutOfRange);
+    }
+  }
+
   llvm::BasicBlock* exit(Outcome outcome) {
     llvm::BasicBlock*& block = exits_[outcome];
     if (block) return block;

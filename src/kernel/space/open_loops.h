@@ -1,5 +1,4 @@
-// Tasks of sizes that data decide: no module makes schedules of them, but what lies side by side fills vectors.
-// Test: tests/search/open_sizes_test.cpp
+// Tasks of sizes that data decide. Test: tests/search/open_sizes_test.cpp
 #pragma once
 
 #include "kernel/machine.h"
@@ -7,8 +6,8 @@
 
 namespace isomer::kernel {
 
-/// Each block's loop along which its results lie side by side, where its extent is known, becomes the innermost one, in
-/// lanes; reductions go around it.
-Schedule with_lanes(Schedule schedule, const Machine& machine);
+/// What is decided for typical sizes, of tiles that are whole whatever the sizes are (shift_inwards): reductions have
+/// tiles of results in registers, everything lanes along which its results lie side by side.
+Schedule with_open_loops(Schedule start, const Machine& machine);
 
 }  // namespace isomer::kernel
