@@ -255,6 +255,74 @@ Result<std::string> decompose_reduction(Kernel& kernel, const std::string& name,
   return created;
 }
 
+Result<std::string> keep_in_registers(Kernel& kernel, const std::string& name, LoopId id) {
+  TRY(Place place, find_block(kernel, name));
+  Block& block = place.block();
+  if (!block.is_reduction() || !block.initialize)
+    return invalid(name, "a reduction with its initialization expected");
+  const std::set<int> reducing = variables_of(block.reduce), spatial = variables_of(block.axes);
+  const std::vector<Loop*> around = place.loops(), inside = loops_from(place, id);
+  if (inside.empty()) return invalid(text(id), "a loop around {} expected", name);
+  for (size_t k = 0; k + inside.size() <= around.size(); ++k)
+    if (reducing.contains(around[k]->variable))
+      return invalid(text(id), "a loop around all of the reduction expected, k{} is outside", around[k]->variable);
+
+  std::vector<Loop> before, behind;
+  std::map<int, Expr> stored;  // by variable of the tile
+  std::set<int> visible;
+  for (const Loop* loop : around) visible.insert(loop->variable);
+  std::vector<Iterator> tile, first, last;
+  for (const Loop* loop : inside) {
+    if (loop->body.size() != 1) return invalid(name, "a block alone in the loops of its tile expected");
+    if (reducing.contains(loop->variable)) visible.erase(loop->variable);
+    if (loop == inside.front() || !spatial.contains(loop->variable)) continue;
+    if (reducing.contains(loop->variable) || !te::as_constant(loop->extent) || loop->kind != LoopKind::kSerial)
+      return invalid(text(LoopId{loop->variable}), "a serial loop of constant extent over axes alone expected");
+    for (auto* list : {&before, &behind}) list->emplace_back(kernel.next_variable++, loop->extent);
+    tile.push_back({loop->extent, loop_variable(loop->variable)});
+    first.push_back({loop->extent, loop_variable(before.back().variable)});
+    last.push_back({loop->extent, loop_variable(behind.back().variable)});
+    stored.emplace(loop->variable, last.back().binding);
+  }
+
+  Block start, store = block;
+  start.name = fresh_block_name(kernel, name + ".init");
+  start.axes = first;
+  start.bodies = block.combine.identity;
+  store.name = fresh_block_name(kernel, name + ".store");
+  store.reduce.clear();
+  store.combine = {};
+  store.initialize = false;
+  store.bodies.clear();
+  for (Iterator& axis : store.axes) axis.binding = substitute(axis.binding, stored);
+  if (const Expr kept = restricted(block.predicate, visible)) store.predicate = substitute(kept, stored);
+  else store.predicate = {};
+  std::vector<Expr> point;
+  Shape shape;
+  for (const Iterator& each : tile) {
+    point.push_back(te::axis(static_cast<int>(block.axes.size() + point.size())));
+    shape.push_back(Dim(each.extent));
+  }
+  for (Write& write : block.writes) {
+    Buffer registers = kernel.buffers[static_cast<size_t>(write.buffer)];
+    registers = {fresh_buffer_name(kernel, registers.name + ".registers"), registers.dtype, shape, Scope::kRegister};
+    const auto number = static_cast<int>(kernel.buffers.size());
+    kernel.buffers.push_back(std::move(registers));
+    write = {number, point};
+    start.writes.push_back({number, te::axes(static_cast<int>(shape.size()))});
+    store.bodies.push_back(load_buffer(kernel, number, point));
+  }
+  store.axes.insert(store.axes.end(), last.begin(), last.end());
+  block.axes.insert(block.axes.end(), tile.begin(), tile.end());
+  block.initialize = false;
+
+  std::string created = store.name;
+  Statements& body = inside.front()->body;
+  body.insert(body.begin(), nested(std::move(before), std::move(start)));
+  body.push_back(nested(std::move(behind), std::move(store)));
+  return created;
+}
+
 Result<std::string> rfactor(Kernel& kernel, const std::string& name, LoopId id) {
   TRY(const Place place, find_block(kernel, name));
   return Factoring(kernel, place, id).apply();

@@ -97,6 +97,7 @@ const std::vector<Primitive>& all_primitives() {
       {"collapse", adapted(primitives::collapse)},
       {"flatten", adapted(primitives::flatten)},
       {"decompose_reduction", adapted(primitives::decompose_reduction)},
+      {"keep_in_registers", adapted(primitives::keep_in_registers)},
       {"rfactor", adapted(primitives::rfactor)},
       {"split_k", adapted(primitives::split_k)},
       {"accumulate_in", adapted(primitives::accumulate_in)},
@@ -269,6 +270,9 @@ Result<void> Schedule::flatten(const std::string& copy, int64_t apart) {
 }
 Result<std::string> Schedule::decompose_reduction(const std::string& block, LoopId loop) {
   return single<std::string>(apply("decompose_reduction", {block, loop}));
+}
+Result<std::string> Schedule::keep_in_registers(const std::string& block, LoopId loop) {
+  return single<std::string>(apply("keep_in_registers", {block, loop}));
 }
 Result<std::string> Schedule::rfactor(const std::string& block, LoopId loop) {
   return single<std::string>(apply("rfactor", {block, loop}));

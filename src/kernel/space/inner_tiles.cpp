@@ -48,9 +48,13 @@ LoopIds split_steps(Builder& builder, const std::string& name, const Tile& tile,
 }
 
 void lay_out_initialization(Builder& builder, const std::string& computing) {
+  write_out_beside(builder, computing, computing + ".init");
+}
+
+void write_out_beside(Builder& builder, const std::string& computing, const std::string& other) {
   const View& view = builder.view;
-  if (!view.has_block(computing + ".init")) return;
-  const LoopIds around = view.loops(computing), loops = view.loops(computing + ".init");
+  if (!view.has_block(other)) return;
+  const LoopIds around = view.loops(computing), loops = view.loops(other);
   LoopIds own;
   for (const LoopId loop : loops)
     if (std::find(around.begin(), around.end(), loop) == around.end() &&
@@ -95,14 +99,23 @@ bool lay_out_inside(Builder& builder, const std::string& name, const Tile& tile,
   }
   order.insert(order.end(), inner.begin(), inner.end());
   if (!schedule.reorder(order).ok()) return false;
+  // Rows at a distance that data decide may overlap, for all that a compiler knows.
+  const bool is_open =
+      front > 0 && tile.row_axis >= 0 && !write_strides(view.kernel(), view.block(name))[tile.row_axis];
   const bool is_padded =
       tile.pads && builder.decide(name, "pad_columns", true) && tried(schedule.pad(name, tile.vector_axis));
   const bool is_part = !is_padded && columns % tile.width() != 0;
-  const std::string computing = is_part && front > 0 && builder.decide(name, "sum_apart", true)
+  const std::string computing = is_part && front > 0 && !is_open && builder.decide(name, "sum_apart", true)
                                     ? sum_apart(builder, name, tile, order[front - 1])
                                     : name;
-  if (!tile.window.empty() && tried(schedule.decompose_reduction(computing, order[front])))
+  if (is_open) {
+    const auto stored = schedule.keep_in_registers(name, order[front - 1]);
+    if (!stored.ok()) return false;
+    write_out_beside(builder, name, *stored);
+    lay_out_initialization(builder, name);
+  } else if (!tile.window.empty() && tried(schedule.decompose_reduction(computing, order[front]))) {
     lay_out_initialization(builder, computing);
+  }
   if (!tensorize(builder, inner)) return false;
   if (!steps.empty()) (void)tried(schedule.unroll(steps[1]));
   if (!down.empty() && lines % tile.rows != 0 && lines > tile.rows && builder.decide(name, "peel_rows", true))

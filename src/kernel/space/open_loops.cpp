@@ -66,12 +66,22 @@ class OpenBlock {
     if (tile.row_axis >= 0) shift(nests, tile.row_axis, tile.rows, &Nest::has_rows);
     shift(nests, tile.vector_axis, tile.width(), &Nest::has_columns);
     for (const Nest& nest : nests) {
+      (void)tried(builder_.schedule.reorder(tiles_first(nest)));
       Tile its = tile;
       if (!nest.has_rows) its.row_axis = -1, its.rows = 1;
       if (!nest.has_columns || !lay_out_inside(builder_, nest.block, its, nest.loops))
         (void)lay_out_along(nest, static_cast<size_t>(tile.vector_axis), tile.lanes);
     }
     return true;
+  }
+
+  /// The loops over tiles around those inside of them.
+  LoopIds tiles_first(const Nest& nest) const {
+    LoopIds order = view_.loops(nest.block);
+    std::stable_partition(order.begin(), order.end(), [&](LoopId loop) {
+      return std::find(nest.loops.begin(), nest.loops.end(), loop) == nest.loops.end();
+    });
+    return order;
   }
 
   /// Where data decide how long the axis is: nests for whole tiles along it, and for fewer iterations.

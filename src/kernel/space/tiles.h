@@ -13,6 +13,8 @@ bool pack(Builder& builder, const Tiled& reduction, Tile& tile);
 /// The initialization of a reduction, which took the kinds that the loops had then (serial ones): its last loop runs
 /// along the lanes.
 void lay_out_initialization(Builder& builder, const std::string& computing);
+/// The same of a block that does something else to the results.
+void write_out_beside(Builder& builder, const std::string& computing, const std::string& other);
 /// A loop over the reduction around tiles becomes one of some steps at a time, where its length allows that; theirs is
 /// to be unrolled: instructions that only count take the place of others, most of all where a core runs two threads.
 /// Empty: it stays as it is.
