@@ -43,11 +43,12 @@ Result<void> peel(Kernel& kernel, LoopId loop, const std::string& iteration);
 /// Two loops, the second of them (the result) from iteration `at` on, as with `peel`; selects that always choose the
 /// same in one of them are gone there.
 Result<LoopId> partition(Kernel& kernel, LoopId loop, int64_t at);
-/// Replaces a loop whose extent data decide by one over tiles of `size` iterations and one inside of a tile. The last
-/// tile begins where it ends with the loop and computes anew what others have computed (Halide's ShiftInwards); fewer
-/// iterations than a tile has are those of the third loop, behind them. The loop is over axes and around one block,
-/// which reads nothing that it writes.
-Result<LoopIds> shift_inwards(Kernel& kernel, LoopId loop, int64_t size);
+/// Replaces a loop whose extent data decide by two for each of the sizes, which become smaller: one over tiles and one
+/// inside of a tile, for as many iterations as those before have left. Of the last size the last tile begins where it
+/// ends with the loop, and computes anew what others have computed (Halide's ShiftInwards); if all iterations together
+/// are fewer they are those of a last loop. The loop is over axes and around one block, which reads nothing that it
+/// writes.
+Result<LoopIds> shift_inwards(Kernel& kernel, LoopId loop, const Integers& sizes);
 Result<void> annotate(Kernel& kernel, LoopId loop, const std::string& key, int64_t value);
 
 // Blocks into others (primitives_inline.cpp)

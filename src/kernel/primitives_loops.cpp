@@ -496,29 +496,53 @@ Result<LoopId> partition(Kernel& kernel, LoopId id, int64_t at) {
   return made;
 }
 
-Result<LoopIds> shift_inwards(Kernel& kernel, LoopId id, int64_t size) {
+Result<LoopIds> shift_inwards(Kernel& kernel, LoopId id, const Integers& sizes) {
   TRY(Place place, find_free_loop(kernel, id));
   const Expr extent = place.loop().extent;
   if (const auto known = te::as_constant(extent))
     return invalid(text(id), "a loop whose extent data decide expected, it has {} iterations", *known);
-  if (size < 1 || size > kMaxUnrolled)
-    return invalid(text(id), "tiles of 1 to {} iterations expected, {} found", kMaxUnrolled, size);
+  if (sizes.empty() || sizes.size() > 4) return invalid(text(id), "one to four sizes expected, {} found", sizes.size());
+  for (size_t k = 0; k < sizes.size(); ++k)
+    if (sizes[k] < 1 || sizes[k] > (k == 0 ? kMaxUnrolled : sizes[k - 1] - 1))
+      return invalid(text(id), "tiles of 1 to {} iterations, each smaller than the last, expected, {} found",
+                     kMaxUnrolled, sizes[k]);
   TRY_VOID(check_spatial(place.loop(), "shifted inwards"));
   TRY_VOID(check_repeatable(place.loop()));
-  const Expr is_short = extent < te::index(size);
-  Loop tiles(kernel.next_variable++, te::select(is_short, te::index(0),
-                                                te::floor_div(extent + (size - 1), te::index(size))));
-  Loop inside(kernel.next_variable++, te::index(size));
+
+  const int64_t least = sizes.back();
+  const Expr is_short = extent < te::index(least);
+  LoopIds created;
+  Expr done = te::index(0);
+  const auto body_at = [&](const Expr& position) {
+    if (done == te::index(0)) {
+      Statements body = place.loop().body;
+      rewrite_expressions(body, [&](const Expr& e) { return substitute(e, {{id.variable, position}}); });
+      return body;
+    }
+    return copy_of_body(kernel, place, ".rest", position);
+  };
+  // They stand before the loop, which goes in the end: copies have names that are new.
+  const auto insert = [&](Loop loop) {
+    place.list->insert(place.list->begin() + static_cast<std::ptrdiff_t>(place.position++), Statement{std::move(loop)});
+  };
+  for (const int64_t size : sizes) {
+    const Expr left = te::simplify_index(extent - done);
+    Loop tiles(kernel.next_variable++,
+               size == least ? te::select(is_short, te::index(0), te::floor_div(left + (size - 1), te::index(size)))
+                             : te::floor_div(left, te::index(size)));
+    Loop inside(kernel.next_variable++, te::index(size));
+    created.insert(created.end(), {{tiles.variable}, {inside.variable}});
+    const Expr begin = done + loop_variable(tiles.variable) * size;
+    inside.body = body_at((size == least ? te::min(begin, extent - size) : begin) + loop_variable(inside.variable));
+    done = te::simplify_index(done + te::floor_div(left, te::index(size)) * size);
+    tiles.body.push_back({std::move(inside)});
+    insert(std::move(tiles));
+  }
   Loop rest(kernel.next_variable++, te::select(is_short, extent, te::index(0)));
-  rest.body = copy_of_body(kernel, place, ".rest", loop_variable(rest.variable));
-  const Expr position =
-      te::min(loop_variable(tiles.variable) * size, extent - size) + loop_variable(inside.variable);
-  inside.body = std::move(place.loop().body);
-  rewrite_expressions(inside.body, [&](const Expr& e) { return substitute(e, {{id.variable, position}}); });
-  const LoopIds created = {{tiles.variable}, {inside.variable}, {rest.variable}};
-  tiles.body.push_back({std::move(inside)});
-  place.statement() = {std::move(tiles)};
-  place.list->insert(place.list->begin() + static_cast<std::ptrdiff_t>(place.position) + 1, Statement{std::move(rest)});
+  created.push_back({rest.variable});
+  rest.body = body_at(loop_variable(rest.variable));
+  insert(std::move(rest));
+  place.list->erase(place.list->begin() + static_cast<std::ptrdiff_t>(place.position));
   return created;
 }
 

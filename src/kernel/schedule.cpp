@@ -211,8 +211,8 @@ Result<void> Schedule::peel(LoopId loop, const std::string& iteration) {
   return nothing(apply("peel", {loop, iteration}));
 }
 Result<LoopId> Schedule::partition(LoopId loop, int64_t at) { return single<LoopId>(apply("partition", {loop, at})); }
-Result<LoopIds> Schedule::shift_inwards(LoopId loop, int64_t size) {
-  return several(apply("shift_inwards", {loop, size}));
+Result<LoopIds> Schedule::shift_inwards(LoopId loop, const Integers& sizes) {
+  return several(apply("shift_inwards", {loop, sizes}));
 }
 Result<void> Schedule::split_padding(const std::string& block, const std::string& buffer, const Integers& dims) {
   return nothing(apply("split_padding", {block, buffer, dims}));

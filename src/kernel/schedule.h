@@ -44,7 +44,7 @@ class Schedule {
   Result<void> bind(LoopId loop, const std::string& axis);
   Result<void> peel(LoopId loop, const std::string& iteration);
   Result<LoopId> partition(LoopId loop, int64_t at);
-  Result<LoopIds> shift_inwards(LoopId loop, int64_t size);
+  Result<LoopIds> shift_inwards(LoopId loop, const Integers& sizes);
   Result<void> split_padding(const std::string& block, const std::string& buffer, const Integers& dims);
   Result<void> skip_padding(const std::string& block);
   Result<void> skip_border(const std::string& block, const std::string& buffer);

@@ -340,7 +340,11 @@ llvm::Value* Memory::extents_of(int buffer) {
 
 llvm::Value* Memory::extent(int buffer, int axis) {
   const Buffer& target = kernel_.buffers[buffer];
-  if (has_static_shape(target)) return build_.getInt64(target.shape[axis].value());
+  if (target.shape[axis].is_constant()) return build_.getInt64(target.shape[axis].value());
+  return given_extent(buffer, axis);
+}
+
+llvm::Value* Memory::given_extent(int buffer, int axis) {
   return load_field(extents_of(buffer), build_.getInt64Ty(), axis * static_cast<int64_t>(sizeof(int64_t)));
 }
 

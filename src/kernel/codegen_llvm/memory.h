@@ -51,6 +51,8 @@ class Memory {
   llvm::Value* turn();
   int rank(int buffer) const { return static_cast<int>(kernel_.buffers[buffer].shape.size()); }
   llvm::Value* extent(int buffer, int axis);
+  /// As the caller gave it, or a resize.
+  llvm::Value* given_extent(int buffer, int axis);
   /// Sets the extents and asks for memory; a condition: there was enough.
   llvm::Value* resize(int buffer, const std::vector<llvm::Value*>& extents);
 

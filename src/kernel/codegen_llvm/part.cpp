@@ -106,13 +106,13 @@ class PartEmitter {
   void check_sizes(const Statement& statement) {
     const OpenSizes sizes(kernel_);
     for (const int buffer : touched(statement)) {
-      const Shape& shape = kernel_.buffers[static_cast<size_t>(buffer)].shape;
-      if (std::ranges::find(kernel_.inputs, buffer) == kernel_.inputs.end()) continue;
-      for (size_t k = 0; k < shape.size(); ++k)
-        if (!shape[k].is_constant() && sizes.decide(shape[k].expr()))
-          expressions_.require(
-              build_.CreateICmpEQ(memory_.extent(buffer, static_cast<int>(k)), evaluate(shape[k].expr())),
-              Outcome::kIndexOutOfRange);
+      const Buffer& target = kernel_.buffers[static_cast<size_t>(buffer)];
+      if (std::ranges::find(kernel_.inputs, buffer) == kernel_.inputs.end() || has_static_shape(target)) continue;
+      for (size_t k = 0; k < target.shape.size(); ++k)
+        if (sizes.decide(target.shape[k].expr()))
+          expressions_.require(build_.CreateICmpEQ(memory_.given_extent(buffer, static_cast<int>(k)),
+                                                   evaluate(target.shape[k].expr())),
+                               Outcome::kIndexOutOfRange);
     }
   }
 
@@ -430,7 +430,10 @@ class PartEmitter {
     std::vector<llvm::Value*> extents;
     for (const Expr& extent : resize.extents) {
       extents.push_back(expressions_.evaluate(extent));
-      expressions_.require(build_.CreateICmpSGE(extents.back(), build_.getInt64(0)), Outcome::kIndexOutOfRange);
+      const Dim& dim = kernel_.buffers[static_cast<size_t>(resize.buffer)].shape[extents.size() - 1];
+      expressions_.require(dim.is_constant() ? build_.CreateICmpEQ(extents.back(), build_.getInt64(dim.value()))
+                                             : build_.CreateICmpSGE(extents.back(), build_.getInt64(0)),
+                           Outcome::kIndexOutOfRange);
     }
     expressions_.require(memory_.resize(resize.buffer, extents), Outcome::kOutOfMemory);
   }

@@ -36,6 +36,7 @@ std::string sum_apart(Builder& builder, const std::string& name, const Tile& til
 
 LoopIds split_steps(Builder& builder, const std::string& name, const Tile& tile, LoopId loop) {
   const int64_t length = builder.view.extent(loop), all = tile.rows * tile.vectors;
+  if (length == 0) return {};
   std::vector<int64_t> candidates;
   for (int64_t steps = 1; steps <= kMostSteps; ++steps)
     if (length % steps == 0) candidates.push_back(steps);

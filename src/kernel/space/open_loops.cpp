@@ -7,6 +7,7 @@
 #include "kernel/space/loops.h"
 #include "kernel/space/tiles.h"
 #include "kernel/tree.h"
+#include "util/stable_sort.h"
 
 namespace isomer::kernel {
 namespace {
@@ -32,129 +33,147 @@ Kernel typical(Kernel kernel) {
 /// A block alone in its loops, one for each of its iterators.
 struct Nest {
   std::string block;
-  LoopIds loops;            ///< by iterator: those of axes, then those of the reduction
-  bool has_rows = true;     ///< there are as many along the tile's rows
-  bool has_columns = true;  ///< and across
+  LoopIds loops;  ///< by iterator: those of axes, then those of the reduction
 };
+
+/// The steps of a reduction, outermost first: those that conditions speak of are around the others, for which the
+/// conditions stay the same.
+std::vector<int> in_order(std::vector<int> window, const Block& block) {
+  std::set<int> deciding;
+  for (const Expr& body : block.bodies)
+    te::for_each_node(body, [&](const Expr& e) {
+      const auto* select = te::as<te::Select>(e);
+      if (!select) return;
+      te::for_each_node(select->condition, [&](const Expr& part) {
+        const auto* variable = te::as<te::Var>(part);
+        if (variable && variable->kind == te::VarKind::kReduce) deciding.insert(variable->index);
+      });
+    });
+  stable_sort(window, [&](int a, int b) { return deciding.contains(a) && !deciding.contains(b); });
+  return window;
+}
 
 class OpenBlock {
  public:
   OpenBlock(Builder& builder, std::string name) : builder_(builder), view_(builder.view), name_(std::move(name)) {}
 
-  bool lay_out() {
+  void lay_out() {
     const Block& block = view_.block(name_);
-    const LoopIds loops = view_.loops(name_);
-    if (loops.size() != block.axes.size() + block.reduce.size() || block.writes.size() != 1 || loops.empty())
-      return false;
-    const Nest nest{name_, loops};
-    return (block.is_reduction() && lay_out_tiles(nest)) || lay_out_lanes(nest);
+    const Nest nest{name_, view_.loops(name_)};
+    if (nest.loops.size() != block.axes.size() + block.reduce.size() || block.writes.size() != 1) return;
+    if (!block.is_reduction() || !lay_out_tiles(nest)) lay_out_lanes(nest);
   }
 
  private:
   bool is_open(LoopId loop) const { return !te::as_constant(loop_of(view_.kernel(), loop.variable)->extent); }
 
-  /// Results in registers.
+  /// Results in registers; whether there is a tile for them.
   bool lay_out_tiles(const Nest& whole) {
     Preferring preferring;
     Builder typical(Schedule(kernel::typical(view_.kernel())), builder_.machine(), preferring);
     const Block& block = typical.view.block(name_);
     Tiled reduction{name_, {}, write_strides(typical.kernel(), block), true};
     for (size_t k = 0; k < block.axes.size(); ++k) reduction.extents.push_back(typical.view.extent(whole.loops[k]));
-    const Tile tile = choose_tile(typical, reduction);
-    if (tile.vector_axis < 0 || tile.row_period > 1) return false;
-    std::vector<Nest> nests = {whole};
-    if (tile.row_axis >= 0) shift(nests, tile.row_axis, tile.rows, &Nest::has_rows);
-    shift(nests, tile.vector_axis, tile.width(), &Nest::has_columns);
-    for (const Nest& nest : nests) {
-      (void)tried(builder_.schedule.reorder(tiles_first(nest)));
-      Tile its = tile;
-      if (!nest.has_rows) its.row_axis = -1, its.rows = 1;
-      if (!nest.has_columns || !lay_out_inside(builder_, nest.block, its, nest.loops))
-        (void)lay_out_along(nest, static_cast<size_t>(tile.vector_axis), tile.lanes);
+    tile_ = choose_tile(typical, reduction);
+    if (tile_.vector_axis < 0 || tile_.row_period > 1) return false;
+    tile_.window = in_order(tile_.window, block);
+    if (tile_.row_axis < 0 || !is_open(whole.loops[static_cast<size_t>(tile_.row_axis)])) {
+      lay_out_columns(whole, tile_);
+      return true;
     }
+    Tile alone = tile_;
+    alone.row_axis = -1;
+    alone.rows = 1;
+    const std::vector<Nest> nests = shifted(whole, tile_.row_axis, {tile_.rows});
+    for (const Nest& nest : nests) lay_out_columns(nest, &nest == &nests.back() ? alone : tile_);
     return true;
   }
 
-  /// The loops over tiles around those inside of them.
-  LoopIds tiles_first(const Nest& nest) const {
-    LoopIds order = view_.loops(nest.block);
-    std::stable_partition(order.begin(), order.end(), [&](LoopId loop) {
-      return std::find(nest.loops.begin(), nest.loops.end(), loop) == nest.loops.end();
-    });
-    return order;
+  /// Where data decide how many columns there are: tiles of several vectors, of one, and what fills none.
+  void lay_out_columns(const Nest& whole, Tile tile) {
+    if (!is_open(whole.loops[static_cast<size_t>(tile.vector_axis)])) return lay_out_tile(whole, tile);
+    const Integers widths = tile.vectors > 1 ? Integers{tile.width(), tile.lanes} : Integers{tile.lanes};
+    const std::vector<Nest> nests = shifted(whole, tile.vector_axis, widths);
+    for (size_t k = 0; k < nests.size(); ++k) {
+      if (k == nests.size() - 1) return lay_out_along(nests[k], static_cast<size_t>(tile.vector_axis), tile.lanes);
+      lay_out_tile(nests[k], tile);
+      tile.vectors = 1;
+    }
   }
 
-  /// Where data decide how long the axis is: nests for whole tiles along it, and for fewer iterations.
-  void shift(std::vector<Nest>& nests, int axis, int64_t size, bool Nest::*fits) {
-    std::vector<Nest> made;
-    for (Nest& nest : nests) {
-      const LoopId loop = nest.loops[static_cast<size_t>(axis)];
-      if (!is_open(loop)) {
-        made.push_back(std::move(nest));
-        continue;
-      }
-      LoopIds order = view_.loops(nest.block);
-      std::erase(order, loop);
-      order.insert(order.begin(), loop);
-      const std::vector<std::string> before = builder_.schedule.blocks();
-      const auto parts = builder_.schedule.reorder(order).ok() ? builder_.schedule.shift_inwards(loop, size)
-                                                               : Result<LoopIds>(LoopIds());
-      if (!parts.ok() || parts->empty()) {
-        nest.*fits = false;
-        made.push_back(std::move(nest));
-        continue;
-      }
-      Nest rest = nest;
-      rest.block = made_since(builder_, before).front();
-      rest.*fits = false;
-      const LoopIds copies = view_.loops(rest.block);
-      for (LoopId& each : rest.loops) {
-        const auto place = std::find(order.begin(), order.end(), each) - order.begin();
-        each = copies[static_cast<size_t>(place)];
-      }
-      nest.loops[static_cast<size_t>(axis)] = (*parts)[1];
-      made.push_back(std::move(nest));
-      made.push_back(std::move(rest));
+  void lay_out_tile(const Nest& nest, const Tile& tile) {
+    // The loops over tiles around those inside of them.
+    LoopIds order = view_.loops(nest.block);
+    const auto is_inside = [&](LoopId loop) { return std::ranges::find(nest.loops, loop) != nest.loops.end(); };
+    stable_sort(order, [&](LoopId a, LoopId b) { return !is_inside(a) && is_inside(b); });
+    if (!builder_.schedule.reorder(order).ok() || !lay_out_inside(builder_, nest.block, tile, nest.loops))
+      lay_out_along(nest, static_cast<size_t>(tile.vector_axis), tile.lanes);
+  }
+
+  /// Nests for tiles of these sizes along the axis, and a last one for fewer iterations; the same nest alone where that
+  /// can't be.
+  std::vector<Nest> shifted(const Nest& whole, int axis, const Integers& sizes) {
+    Schedule& schedule = builder_.schedule;
+    const Schedule before = schedule;
+    const LoopId loop = whole.loops[static_cast<size_t>(axis)];
+    LoopIds order = view_.loops(whole.block);
+    std::erase(order, loop);
+    order.insert(order.begin(), loop);
+    const std::vector<std::string> blocks = schedule.blocks();
+    const auto parts = schedule.reorder(order).ok() ? schedule.shift_inwards(loop, sizes) : Result<LoopIds>(LoopIds());
+    if (!parts.ok() || parts->empty()) {
+      schedule = before;
+      return {whole};
     }
-    nests = std::move(made);
+    std::vector<std::string> names = made_since(builder_, blocks);
+    names.insert(names.begin(), whole.block);
+    std::vector<Nest> result;
+    for (size_t k = 0; k < names.size(); ++k) {
+      LoopIds copies = view_.loops(names[k]);
+      if (k < sizes.size()) copies.erase(copies.begin());
+      Nest made{names[k], {}};
+      for (const LoopId each : whole.loops)
+        made.loops.push_back(copies[static_cast<size_t>(std::ranges::find(order, each) - order.begin())]);
+      result.push_back(std::move(made));
+    }
+    return result;
   }
 
   /// Lanes along the axis in which results lie side by side.
-  bool lay_out_lanes(const Nest& nest) {
+  void lay_out_lanes(const Nest& nest) {
     const Block& block = view_.block(nest.block);
-    if (block.writes[0].index.empty()) return false;
+    if (block.writes[0].index.empty()) return;
     const Expr& last = block.writes[0].index.back();
     for (size_t axis = 0; axis < block.axes.size(); ++axis)
       if (te::as_constant(te::simplify_index(last - te::axis(static_cast<int>(axis)))) &&
           view_.extent(nest.loops[axis]) != 1)
         return lay_out_along(nest, axis, view_.lanes(block));
-    return false;
   }
 
   /// Lanes along the axis, innermost.
-  bool lay_out_along(const Nest& nest, size_t axis, int64_t lanes) {
+  void lay_out_along(const Nest& nest, size_t axis, int64_t lanes) {
     Schedule& schedule = builder_.schedule;
     const Schedule before = schedule;
     const LoopId along = nest.loops[axis];
     const int64_t extent = view_.extent(along);
     const auto parts = schedule.split(along, Integers{-1, lanes});
-    if (!parts.ok()) return false;
+    if (!parts.ok()) return;
     LoopIds order = nest.loops;
     std::erase(order, along);
     order.insert(order.begin() + static_cast<std::ptrdiff_t>(view_.block(nest.block).axes.size()) - 1, (*parts)[0]);
     order.push_back((*parts)[1]);
     if (!schedule.reorder(order).ok() || !schedule.vectorize((*parts)[1]).ok()) {
       schedule = before;
-      return false;
+      return;
     }
     // The last vector's lanes beyond the end are left out.
     if (extent > lanes && extent % lanes != 0) (void)tried(schedule.peel((*parts)[0], "last"));
-    return true;
   }
 
   Builder& builder_;
   const View& view_;
   const std::string name_;
+  Tile tile_;
 };
 
 }  // namespace
@@ -163,7 +182,7 @@ Schedule with_open_loops(Schedule start, const Machine& machine) {
   Preferring preferring;
   Builder builder(std::move(start), machine, preferring);
   for (const std::string& name : builder.schedule.blocks())
-    if (builder.view.has_block(name) && !builder.view.inner_loops(name).empty()) (void)OpenBlock(builder, name).lay_out();
+    if (builder.view.has_block(name) && !builder.view.inner_loops(name).empty()) OpenBlock(builder, name).lay_out();
   return std::move(builder.schedule);
 }
 

@@ -17,7 +17,7 @@ void lay_out_initialization(Builder& builder, const std::string& computing);
 void write_out_beside(Builder& builder, const std::string& computing, const std::string& other);
 /// A loop over the reduction around tiles becomes one of some steps at a time, where its length allows that; theirs is
 /// to be unrolled: instructions that only count take the place of others, most of all where a core runs two threads.
-/// Empty: it stays as it is.
+/// Empty: it stays as it is, as where data decide its extent.
 LoopIds split_steps(Builder& builder, const std::string& name, const Tile& tile, LoopId loop);
 /// The loops of a tile that holds a reduction's results.
 bool tensorize(Builder& builder, const LoopIds& loops);
