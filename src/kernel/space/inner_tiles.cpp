@@ -101,8 +101,7 @@ bool lay_out_inside(Builder& builder, const std::string& name, const Tile& tile,
   order.insert(order.end(), inner.begin(), inner.end());
   if (!schedule.reorder(order).ok()) return false;
   // Rows at a distance that data decide may overlap, for all that a compiler knows.
-  const bool is_open =
-      front > 0 && tile.row_axis >= 0 && !write_strides(view.kernel(), view.block(name))[tile.row_axis];
+  const bool is_open = front > 0 && !constants(view.buffer(view.block(name).writes[0].buffer).shape);
   const bool is_padded =
       tile.pads && builder.decide(name, "pad_columns", true) && tried(schedule.pad(name, tile.vector_axis));
   const bool is_part = !is_padded && columns % tile.width() != 0;

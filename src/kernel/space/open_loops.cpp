@@ -74,18 +74,18 @@ class OpenBlock {
     const Block& block = typical.view.block(name_);
     Tiled reduction{name_, {}, write_strides(typical.kernel(), block), true};
     for (size_t k = 0; k < block.axes.size(); ++k) reduction.extents.push_back(typical.view.extent(whole.loops[k]));
-    tile_ = choose_tile(typical, reduction);
-    if (tile_.vector_axis < 0 || tile_.row_period > 1) return false;
-    tile_.window = in_order(tile_.window, block);
-    if (tile_.row_axis < 0 || !is_open(whole.loops[static_cast<size_t>(tile_.row_axis)])) {
-      lay_out_columns(whole, tile_);
+    Tile tile = choose_tile(typical, reduction);
+    if (tile.vector_axis < 0 || tile.row_period > 1) return false;
+    tile.window = in_order(tile.window, block);
+    if (tile.row_axis < 0 || !is_open(whole.loops[static_cast<size_t>(tile.row_axis)])) {
+      lay_out_columns(whole, tile);
       return true;
     }
-    Tile alone = tile_;
+    Tile alone = tile;
     alone.row_axis = -1;
     alone.rows = 1;
-    const std::vector<Nest> nests = shifted(whole, tile_.row_axis, {tile_.rows});
-    for (const Nest& nest : nests) lay_out_columns(nest, &nest == &nests.back() ? alone : tile_);
+    const std::vector<Nest> nests = shifted(whole, tile.row_axis, {tile.rows});
+    for (const Nest& nest : nests) lay_out_columns(nest, &nest == &nests.back() ? alone : tile);
     return true;
   }
 
@@ -102,10 +102,16 @@ class OpenBlock {
   }
 
   void lay_out_tile(const Nest& nest, const Tile& tile) {
-    // The loops over tiles around those inside of them.
+    // Around tiles all other axes (of which each has other operands, as heads have), around what is inside of a tile the
+    // loops over tiles.
     LoopIds order = view_.loops(nest.block);
-    const auto is_inside = [&](LoopId loop) { return std::ranges::find(nest.loops, loop) != nest.loops.end(); };
-    stable_sort(order, [&](LoopId a, LoopId b) { return !is_inside(a) && is_inside(b); });
+    const auto depth = [&](LoopId loop) {
+      const auto iterator = std::ranges::find(nest.loops, loop) - nest.loops.begin();
+      const bool is_other = iterator < static_cast<int>(view_.block(nest.block).axes.size()) &&
+                            iterator != tile.row_axis && iterator != tile.vector_axis;
+      return is_other ? 0 : iterator == static_cast<int>(nest.loops.size()) ? 1 : 2;
+    };
+    stable_sort(order, [&](LoopId a, LoopId b) { return depth(a) < depth(b); });
     if (!builder_.schedule.reorder(order).ok() || !lay_out_inside(builder_, nest.block, tile, nest.loops))
       lay_out_along(nest, static_cast<size_t>(tile.vector_axis), tile.lanes);
   }
@@ -173,7 +179,6 @@ class OpenBlock {
   Builder& builder_;
   const View& view_;
   const std::string name_;
-  Tile tile_;
 };
 
 }  // namespace
