@@ -323,6 +323,84 @@ Result<std::string> keep_in_registers(Kernel& kernel, const std::string& name, L
   return created;
 }
 
+Result<std::string> reduce_in_lanes(Kernel& kernel, const std::string& name, LoopId id, int64_t lanes) {
+  TRY(Place place, find_block(kernel, name));
+  Block& block = place.block();
+  if (!block.is_reduction() || !block.initialize || !block.combine.commutative || block.predicate)
+    return invalid(name, "a commutative reduction over all of its loops, with its initialization, expected");
+  if (lanes < 2 || lanes > 64) return invalid(name, "2 to 64 lanes expected, {} found", lanes);
+  const std::set<int> reducing = variables_of(block.reduce), spatial = variables_of(block.axes);
+  const std::vector<Loop*> around = place.loops();
+  const auto outermost =
+      std::ranges::find_if(around, [&](const Loop* loop) { return reducing.contains(loop->variable); });
+  const auto iterator = std::ranges::find_if(block.reduce, [&](const Iterator& each) {
+    return each.binding == loop_variable(id.variable);
+  });
+  if (around.empty() || around.back()->variable != id.variable || iterator == block.reduce.end() ||
+      te::as_constant(around.back()->extent))
+    return invalid(text(id), "the last loop around {}, over its reduction, expected, whose extent data decide", name);
+  for (auto loop = outermost; loop != around.end(); ++loop)
+    if (spatial.contains((*loop)->variable) || (*loop)->body.size() != 1 || (*loop)->kind != LoopKind::kSerial)
+      return invalid(text(LoopId{(*loop)->variable}), "a serial loop over the reduction alone expected");
+  const auto number = static_cast<int>(iterator - block.reduce.begin()), rank = static_cast<int>(block.axes.size());
+  const Expr length = around.back()->extent, steps = te::floor_div(length, te::index(lanes));
+
+  // What lanes hold: step and lane are iterators of their own.
+  Block start, partial = block, last = block, rest = block;
+  start.name = fresh_block_name(kernel, name + ".init");
+  partial.name = fresh_block_name(kernel, name + ".lanes");
+  rest.name = fresh_block_name(kernel, name + ".rest");
+  std::vector<Loop> copied, left;
+  std::map<int, Expr> renamed, renamed_rest;
+  for (auto loop = outermost; loop != around.end(); ++loop)
+    for (auto& [loops, names] : {std::pair(&copied, &renamed), std::pair(&left, &renamed_rest)}) {
+      loops->emplace_back(kernel.next_variable++, (*loop)->extent);
+      names->emplace((*loop)->variable, loop_variable(loops->back().variable));
+    }
+  const Loop lane(kernel.next_variable++, te::index(lanes)), first(kernel.next_variable++, te::index(lanes)),
+      joined(kernel.next_variable++, te::index(lanes));
+  copied.back().extent = te::simplify_index(steps);
+  left.back().extent = te::simplify_index(length - steps * lanes);
+
+  for (Iterator& each : partial.reduce) each.binding = substitute(each.binding, renamed);
+  partial.reduce[static_cast<size_t>(number)].extent = copied.back().extent;
+  partial.axes.push_back({te::index(lanes), loop_variable(lane.variable)});
+  for (Expr& body : partial.bodies)
+    body = te::transform(body, [&](const Expr& e) {
+      return e == te::reduce_axis(number) ? e * lanes + te::axis(rank) : Expr();
+    });
+  partial.initialize = false;
+  start.axes = {{te::index(lanes), loop_variable(first.variable)}};
+  start.bodies = block.combine.identity;
+  last.reduce = {{te::index(lanes), loop_variable(joined.variable)}};
+  last.bodies.clear();
+  for (Write& write : partial.writes) {
+    const Buffer& target = kernel.buffers[static_cast<size_t>(write.buffer)];
+    const auto registers = static_cast<int>(kernel.buffers.size());
+    kernel.buffers.push_back({fresh_buffer_name(kernel, target.name + ".lanes"), target.dtype, {Dim(lanes)},
+                              Scope::kRegister});
+    write = {registers, {te::axis(rank)}};
+    start.writes.push_back({registers, {te::axis(0)}});
+    last.bodies.push_back(load_buffer(kernel, registers, {te::reduce_axis(0)}));
+  }
+  for (Iterator& each : rest.reduce) each.binding = substitute(each.binding, renamed_rest);
+  Expr& rest_step = rest.reduce[static_cast<size_t>(number)].binding;
+  rest_step = te::simplify_index(steps * lanes + rest_step);
+  rest.initialize = false;
+
+  std::string created = partial.name;
+  copied.push_back(lane);
+  TRY(const Place whole, find_loop(kernel, (*outermost)->variable));
+  Statements made;
+  made.push_back(nested({first}, std::move(start)));
+  made.push_back(nested(std::move(copied), std::move(partial)));
+  made.push_back(nested({joined}, std::move(last)));
+  made.push_back(nested(std::move(left), std::move(rest)));
+  const auto at = whole.list->erase(whole.list->begin() + static_cast<std::ptrdiff_t>(whole.position));
+  whole.list->insert(at, std::make_move_iterator(made.begin()), std::make_move_iterator(made.end()));
+  return created;
+}
+
 Result<std::string> rfactor(Kernel& kernel, const std::string& name, LoopId id) {
   TRY(const Place place, find_block(kernel, name));
   return Factoring(kernel, place, id).apply();

@@ -98,6 +98,7 @@ const std::vector<Primitive>& all_primitives() {
       {"flatten", adapted(primitives::flatten)},
       {"decompose_reduction", adapted(primitives::decompose_reduction)},
       {"keep_in_registers", adapted(primitives::keep_in_registers)},
+      {"reduce_in_lanes", adapted(primitives::reduce_in_lanes)},
       {"rfactor", adapted(primitives::rfactor)},
       {"split_k", adapted(primitives::split_k)},
       {"accumulate_in", adapted(primitives::accumulate_in)},
@@ -273,6 +274,9 @@ Result<std::string> Schedule::decompose_reduction(const std::string& block, Loop
 }
 Result<std::string> Schedule::keep_in_registers(const std::string& block, LoopId loop) {
   return single<std::string>(apply("keep_in_registers", {block, loop}));
+}
+Result<std::string> Schedule::reduce_in_lanes(const std::string& block, LoopId loop, int64_t lanes) {
+  return single<std::string>(apply("reduce_in_lanes", {block, loop, lanes}));
 }
 Result<std::string> Schedule::rfactor(const std::string& block, LoopId loop) {
   return single<std::string>(apply("rfactor", {block, loop}));

@@ -69,6 +69,7 @@ class Schedule {
   Result<void> flatten(const std::string& copy, int64_t apart = -1);
   Result<std::string> decompose_reduction(const std::string& block, LoopId loop);
   Result<std::string> keep_in_registers(const std::string& block, LoopId loop);
+  Result<std::string> reduce_in_lanes(const std::string& block, LoopId loop, int64_t lanes);
   Result<std::string> rfactor(const std::string& block, LoopId loop);
   Result<std::string> split_k(const std::string& block, LoopId loop, int64_t parts);
   Result<void> accumulate_in(const std::string& block, const std::string& type);

@@ -61,7 +61,7 @@ class OpenBlock {
     const Block& block = view_.block(name_);
     const Nest nest{name_, view_.loops(name_)};
     if (nest.loops.size() != block.axes.size() + block.reduce.size() || block.writes.size() != 1) return;
-    if (!block.is_reduction() || !lay_out_tiles(nest)) lay_out_lanes(nest);
+    if (!block.is_reduction() || (!lay_out_tiles(nest) && !reduce_in_lanes(nest))) lay_out_lanes(nest);
   }
 
  private:
@@ -143,6 +143,21 @@ class OpenBlock {
       result.push_back(std::move(made));
     }
     return result;
+  }
+
+  /// Lanes along a reduction whose elements lie side by side.
+  bool reduce_in_lanes(const Nest& nest) {
+    const Kernel typical = kernel::typical(view_.kernel());
+    const BlockPlace place = place_of_block(typical, name_);
+    const LoopId last = nest.loops.back();
+    for (const LoadAccess& access : load_accesses(typical, *place.block))
+      if (!access.reduce.empty() && access.reduce.back() != 1 && access.reduce.back() != 0) return false;
+    const auto partial = builder_.schedule.reduce_in_lanes(name_, last, view_.lanes(*place.block));
+    if (!partial.ok()) return false;
+    (void)tried(builder_.schedule.vectorize(view_.loops(*partial).back()));
+    (void)tried(builder_.schedule.unroll(view_.loops(name_).back()));
+    lay_out_initialization(builder_, name_);
+    return true;
   }
 
   /// Lanes along the axis in which results lie side by side.
