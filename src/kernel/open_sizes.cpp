@@ -36,6 +36,14 @@ std::optional<te::Polynomial> least(te::Polynomial polynomial, const LoopRanges&
   return result;
 }
 
+/// What a comparison of integers says to be at least 0; empty: it is none.
+Expr at_least_zero_by(const Expr& condition) {
+  const auto* compared = te::as<te::Binary>(condition);
+  if (!compared || compared->left.dtype() != DataType::kInt64) return {};
+  if (compared->op == te::BinaryOp::kLess) return compared->right - compared->left - 1;
+  return compared->op == te::BinaryOp::kLessEqual ? compared->right - compared->left : Expr();
+}
+
 }  // namespace
 
 OpenSizes::OpenSizes(const Kernel& kernel) {
@@ -65,12 +73,22 @@ bool OpenSizes::decide(const Expr& expr) const {
          !te::any_node(expr, [](const Expr& e) { return te::as<te::Var>(e) || te::as<te::Symbol>(e); });
 }
 
-bool OpenSizes::are_around(const Expr& index, const Expr& size, const LoopRanges& loops) const {
+bool OpenSizes::are_around(const Expr& index, const Expr& size, const LoopRanges& loops,
+                           const std::vector<Expr>& conditions) const {
   if (!decide(size)) return false;
   te::Simplifier simplifier(loops.ranges());
-  for (const Expr& gap : {index, size - 1 - index}) {
-    const auto low = least(simplifier.polynomial(gap), loops, simplifier);
-    if (!low || !simplifier.is_nonnegative(*low)) return false;
+  const auto is_nonnegative = [&](const te::Polynomial& gap) {
+    const auto low = least(gap, loops, simplifier);
+    return low && simplifier.is_nonnegative(*low);
+  };
+  std::vector<te::Polynomial> known = {te::Polynomial()};
+  for (const Expr& condition : conditions)
+    for (const Expr& part : conjuncts(condition))
+      if (const Expr gap = at_least_zero_by(part)) known.push_back(simplifier.polynomial(gap));
+  for (const Expr& each : {index, size - 1 - index}) {
+    const te::Polynomial gap = simplifier.polynomial(each);
+    if (std::ranges::none_of(known, [&](const te::Polynomial& less) { return is_nonnegative(gap - less); }))
+      return false;
   }
   return true;
 }

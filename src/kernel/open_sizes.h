@@ -16,10 +16,11 @@ class OpenSizes {
   bool reads_data(const Expr& expr) const;
   /// Whether nothing but such sizes and literals decides the expression, so that it has one value in a call.
   bool decide(const Expr& expr) const;
-  /// Whether 0 <= index < size for all iterations of the loops, whatever the sizes are: the largest and the smallest
-  /// index are those of first or last iterations, and differences of polynomials of sizes. `index` is over loop
-  /// variables.
-  bool are_around(const Expr& index, const Expr& size, const LoopRanges& loops) const;
+  /// Whether 0 <= index < size in all iterations of the loops in which the conditions hold, whatever the sizes are: the
+  /// index is a polynomial that is smallest and largest in first or last iterations, or where a comparison says so. All
+  /// are over loop variables.
+  bool are_around(const Expr& index, const Expr& size, const LoopRanges& loops,
+                  const std::vector<Expr>& conditions = {}) const;
 
  private:
   std::set<int> buffers_;

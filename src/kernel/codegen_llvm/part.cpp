@@ -102,17 +102,20 @@ class PartEmitter {
   }
 
  private:
-  /// Inputs are as large as the sizes say that accesses were proved with (open_sizes.h).
+  /// Inputs are as large as the sizes say that accesses were proved with (open_sizes.h). What the statement doesn't read
+  /// it was not proved with, and need not be there.
   void check_sizes(const Statement& statement) {
     const OpenSizes sizes(kernel_);
-    for (const int buffer : touched(statement)) {
+    const std::set<int> used = touched(statement);
+    for (const int buffer : used) {
       const Buffer& target = kernel_.buffers[static_cast<size_t>(buffer)];
       if (std::ranges::find(kernel_.inputs, buffer) == kernel_.inputs.end() || has_static_shape(target)) continue;
-      for (size_t k = 0; k < target.shape.size(); ++k)
-        if (sizes.decide(target.shape[k].expr()))
-          expressions_.require(build_.CreateICmpEQ(memory_.given_extent(buffer, static_cast<int>(k)),
-                                                   evaluate(target.shape[k].expr())),
-                               Outcome::kIndexOutOfRange);
+      for (size_t k = 0; k < target.shape.size(); ++k) {
+        const Expr size = target.shape[k].expr();
+        if (!sizes.decide(size) || !std::ranges::includes(used, loads(size))) continue;
+        llvm::Value* const given = memory_.given_extent(buffer, static_cast<int>(k));
+        expressions_.require(build_.CreateICmpEQ(given, evaluate(size)), Outcome::kIndexOutOfRange);
+      }
     }
   }
 
