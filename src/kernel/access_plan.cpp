@@ -83,9 +83,8 @@ AccessPlan AccessPlans::plan(int buffer, const std::vector<Expr>& index) const {
   for (size_t k = 0; k < index.size(); ++k) {
     const te::Polynomial polynomial = simplifier.polynomial(index[k]);
     const te::Range range = simplifier.range(polynomial);
-    const bool is_proved = target.shape[k].is_constant()
-                               ? range.low >= 0 && range.high < target.shape[k].value()
-                               : sizes_.are_around(index[k], target.shape[k].expr(), loops_);
+    const bool is_proved = target.shape[k].is_constant() ? range.low >= 0 && range.high < target.shape[k].value()
+                                                         : sizes_.are_around(index[k], target.shape[k].expr(), loops_);
     const bool is_checked = !is_proved && (target.is_checked || is_decided_by_data(index[k]));
     access.is_proved &= is_proved;
     if (is_static) linear = linear * target.shape[k].value();

@@ -140,13 +140,13 @@ Result<void> skip_border(Kernel& kernel, const std::string& block, const std::st
 /// The initialization becomes a block of its own in front of the loop. No loop above runs over the reduction; where one
 /// runs over axes too, no other block writes the result.
 Result<std::string> decompose_reduction(Kernel& kernel, const std::string& block, LoopId loop);
-/// What the reduction gives in one iteration of the loop, a tile of constant extents, is combined in registers: in front
-/// of the reduction they are initialized, behind it a block, the result, stores them. All of the reduction runs inside
-/// of the loop.
+/// What the reduction gives in one iteration of the loop, a tile of constant extents, is combined in registers: in
+/// front of the reduction they are initialized, behind it a block, the result, stores them. All of the reduction runs
+/// inside of the loop.
 Result<std::string> keep_in_registers(Kernel& kernel, const std::string& block, LoopId loop);
 /// A reduction's last loop, whose extent data decide, runs over so many lanes at a time, which hold partial results in
-/// registers (by a block, the result); then they are combined, and the steps that fill no lanes follow one by one. The monoid is
-/// commutative.
+/// registers (by a block, the result); then they are combined, and the steps that fill no lanes follow one by one. The
+/// monoid is commutative.
 Result<std::string> reduce_in_lanes(Kernel& kernel, const std::string& block, LoopId loop, int64_t lanes);
 /// The reduction over the loop happens last, in a block of its own behind the reduction's outermost loop, over partial
 /// results that the loop's iterations compute independently, in buffers with one more axis. The monoid is commutative.

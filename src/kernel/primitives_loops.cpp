@@ -308,8 +308,7 @@ Result<LoopIds> split(Kernel& kernel, LoopId id, const Integers& factors) {
   }
   if (factors.empty() || factors.size() > 64)
     return invalid(text(id), "1 to 64 factors expected, {} found", factors.size());
-  if (!known && inferred != 0)
-    return invalid(text(id), "-1 as the first factor expected, data decide the extent");
+  if (!known && inferred != 0) return invalid(text(id), "-1 as the first factor expected, data decide the extent");
   std::vector<Expr> extents;
   for (const int64_t factor : factors) extents.push_back(te::index(factor));
   if (!known) {

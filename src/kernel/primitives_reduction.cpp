@@ -258,8 +258,7 @@ Result<std::string> decompose_reduction(Kernel& kernel, const std::string& name,
 Result<std::string> keep_in_registers(Kernel& kernel, const std::string& name, LoopId id) {
   TRY(Place place, find_block(kernel, name));
   Block& block = place.block();
-  if (!block.is_reduction() || !block.initialize)
-    return invalid(name, "a reduction with its initialization expected");
+  if (!block.is_reduction() || !block.initialize) return invalid(name, "a reduction with its initialization expected");
   const std::set<int> reducing = variables_of(block.reduce), spatial = variables_of(block.axes);
   const std::vector<Loop*> around = place.loops(), inside = loops_from(place, id);
   if (inside.empty()) return invalid(text(id), "a loop around {} expected", name);
@@ -295,8 +294,10 @@ Result<std::string> keep_in_registers(Kernel& kernel, const std::string& name, L
   store.initialize = false;
   store.bodies.clear();
   for (Iterator& axis : store.axes) axis.binding = substitute(axis.binding, stored);
-  if (const Expr kept = restricted(block.predicate, visible)) store.predicate = substitute(kept, stored);
-  else store.predicate = {};
+  if (const Expr kept = restricted(block.predicate, visible))
+    store.predicate = substitute(kept, stored);
+  else
+    store.predicate = {};
   std::vector<Expr> point;
   Shape shape;
   for (const Iterator& each : tile) {
@@ -333,9 +334,8 @@ Result<std::string> reduce_in_lanes(Kernel& kernel, const std::string& name, Loo
   const std::vector<Loop*> around = place.loops();
   const auto outermost =
       std::ranges::find_if(around, [&](const Loop* loop) { return reducing.contains(loop->variable); });
-  const auto iterator = std::ranges::find_if(block.reduce, [&](const Iterator& each) {
-    return each.binding == loop_variable(id.variable);
-  });
+  const auto iterator = std::ranges::find_if(
+      block.reduce, [&](const Iterator& each) { return each.binding == loop_variable(id.variable); });
   if (around.empty() || around.back()->variable != id.variable || iterator == block.reduce.end() ||
       te::as_constant(around.back()->extent))
     return invalid(text(id), "the last loop around {}, over its reduction, expected, whose extent data decide", name);
@@ -366,9 +366,8 @@ Result<std::string> reduce_in_lanes(Kernel& kernel, const std::string& name, Loo
   partial.reduce[static_cast<size_t>(number)].extent = copied.back().extent;
   partial.axes.push_back({te::index(lanes), loop_variable(lane.variable)});
   for (Expr& body : partial.bodies)
-    body = te::transform(body, [&](const Expr& e) {
-      return e == te::reduce_axis(number) ? e * lanes + te::axis(rank) : Expr();
-    });
+    body = te::transform(
+        body, [&](const Expr& e) { return e == te::reduce_axis(number) ? e * lanes + te::axis(rank) : Expr(); });
   partial.initialize = false;
   start.axes = {{te::index(lanes), loop_variable(first.variable)}};
   start.bodies = block.combine.identity;
@@ -377,8 +376,8 @@ Result<std::string> reduce_in_lanes(Kernel& kernel, const std::string& name, Loo
   for (Write& write : partial.writes) {
     const Buffer& target = kernel.buffers[static_cast<size_t>(write.buffer)];
     const auto registers = static_cast<int>(kernel.buffers.size());
-    kernel.buffers.push_back({fresh_buffer_name(kernel, target.name + ".lanes"), target.dtype, {Dim(lanes)},
-                              Scope::kRegister});
+    kernel.buffers.push_back(
+        {fresh_buffer_name(kernel, target.name + ".lanes"), target.dtype, {Dim(lanes)}, Scope::kRegister});
     write = {registers, {te::axis(rank)}};
     start.writes.push_back({registers, {te::axis(0)}});
     last.bodies.push_back(load_buffer(kernel, registers, {te::reduce_axis(0)}));

@@ -102,8 +102,8 @@ class PartEmitter {
   }
 
  private:
-  /// Inputs are as large as the sizes say that accesses were proved with (open_sizes.h). What the statement doesn't read
-  /// it was not proved with, and need not be there.
+  /// Inputs are as large as the sizes say that accesses were proved with (open_sizes.h). What the statement doesn't
+  /// read it was not proved with, and need not be there.
   void check_sizes(const Statement& statement) {
     const OpenSizes sizes(kernel_);
     const std::set<int> used = touched(statement);

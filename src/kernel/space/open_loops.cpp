@@ -19,9 +19,8 @@ constexpr int64_t kTypicalSize = 3360;
 Kernel typical(Kernel kernel) {
   const OpenSizes sizes(kernel);
   const auto decided = [&](const Expr& expr) {
-    const Expr result = te::transform(expr, [&](const Expr& e) {
-      return te::as<te::Load>(e) && sizes.decide(e) ? te::index(kTypicalSize) : Expr();
-    });
+    const Expr result = te::transform(
+        expr, [&](const Expr& e) { return te::as<te::Load>(e) && sizes.decide(e) ? te::index(kTypicalSize) : Expr(); });
     return result.dtype() == DataType::kInt64 ? te::simplify_index(result) : result;
   };
   for (Buffer& buffer : kernel.buffers)
@@ -102,8 +101,8 @@ class OpenBlock {
   }
 
   void lay_out_tile(const Nest& nest, const Tile& tile) {
-    // Around tiles all other axes (of which each has other operands, as heads have), around what is inside of a tile the
-    // loops over tiles.
+    // Around tiles all other axes (of which each has other operands, as heads have), around what is inside of a tile
+    // the loops over tiles.
     LoopIds order = view_.loops(nest.block);
     const auto depth = [&](LoopId loop) {
       const auto iterator = std::ranges::find(nest.loops, loop) - nest.loops.begin();
