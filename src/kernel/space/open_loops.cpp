@@ -15,12 +15,17 @@ namespace {
 /// What tiles are chosen for in place of a size: many, of which most tiles have a whole number.
 constexpr int64_t kTypicalSize = 3360;
 
-/// The kernel as it were if data had decided on typical sizes.
-Kernel typical(Kernel kernel) {
+/// A small one, for which threads have enough to do where they share the work.
+constexpr int64_t kSmallSize = 64;
+/// Iterations of a loop for each thread, from which on they are shared as evenly as need be.
+constexpr int64_t kPiecesOfThread = 4;
+
+/// The kernel as it were if data had decided on such sizes.
+Kernel with_sizes(Kernel kernel, int64_t size) {
   const OpenSizes sizes(kernel);
   const auto decided = [&](const Expr& expr) {
     const Expr result = te::transform(
-        expr, [&](const Expr& e) { return te::as<te::Load>(e) && sizes.decide(e) ? te::index(kTypicalSize) : Expr(); });
+        expr, [&](const Expr& e) { return te::as<te::Load>(e) && sizes.decide(e) ? te::index(size) : Expr(); });
     return result.dtype() == DataType::kInt64 ? te::simplify_index(result) : result;
   };
   for (Buffer& buffer : kernel.buffers)
@@ -60,16 +65,60 @@ class OpenBlock {
     const Block& block = view_.block(name_);
     const Nest nest{name_, view_.loops(name_)};
     if (nest.loops.size() != block.axes.size() + block.reduce.size() || block.writes.size() != 1) return;
+    const int64_t work = work_of_small();
+    const std::vector<std::string> before = builder_.schedule.blocks();
     if (!block.is_reduction() || (!lay_out_tiles(nest) && !reduce_in_lanes(nest))) lay_out_lanes(nest);
+    std::vector<std::string> made = made_since(builder_, before);
+    made.insert(made.begin(), name_);
+    for (const std::string& name : made) share(name, work);
   }
 
  private:
   bool is_open(LoopId loop) const { return !te::as_constant(loop_of(view_.kernel(), loop.variable)->extent); }
 
+  /// Operations that there are where sizes are small.
+  int64_t work_of_small() const {
+    const Kernel small = with_sizes(view_.kernel(), kSmallSize);
+    const Block& block = *place_of_block(small, name_).block;
+    int64_t operations = 0;
+    for (const Expr& body : block.bodies) operations += count_operations(body);
+    return points(block).value_or(0) * std::max<int64_t>(operations, 1);
+  }
+
+  /// Threads take turns along one of the loops over axes: one with many iterations, or tiles of rows, as many as there
+  /// are. Not where a nest is shared already.
+  void share(const std::string& name, int64_t work) {
+    Schedule& schedule = builder_.schedule;
+    const int64_t threads = builder_.machine().threads;
+    const BlockPlace place = place_of_block(view_.kernel(), name);
+    LoopIds order, open, fixed;
+    for (const Loop* loop : place.loops()) {
+      if (loop->kind != LoopKind::kSerial || reads_any(place.block->reduce, loop->variable)) break;
+      order.push_back({loop->variable});
+      const auto extent = te::as_constant(loop->extent);
+      if (!extent) open.push_back(order.back());
+      if (extent && *extent >= kPiecesOfThread * threads) fixed.push_back(order.back());
+      if (loop->body.size() != 1) break;
+    }
+    if (threads < 2 || (open.empty() && fixed.empty())) return;
+    const Schedule before = schedule;
+    LoopId shared = fixed.empty() ? open.back() : fixed.front();
+    if (fixed.empty()) {
+      const auto parts = schedule.split(shared, Integers{-1, threads});
+      if (!parts.ok()) return;
+      *std::ranges::find(order, shared) = (*parts)[0];
+      order.push_back(shared = (*parts)[1]);
+    }
+    std::erase(order, shared);
+    order.insert(order.begin(), shared);
+    if (schedule.reorder(order).ok()) parallelize(builder_, name, {shared}, work);
+    if (loop_of(view_.kernel(), shared.variable)->kind != LoopKind::kParallel) schedule = before;
+  }
+
   /// Results in registers; whether there is a tile for them.
   bool lay_out_tiles(const Nest& whole) {
     Preferring preferring;
-    Builder typical(Schedule(kernel::typical(view_.kernel())), builder_.machine(), preferring);
+    Builder typical(Schedule(with_sizes(view_.kernel(), kTypicalSize)), builder_.machine(), preferring);
     const Block& block = typical.view.block(name_);
     Tiled reduction{name_, {}, write_strides(typical.kernel(), block), true};
     for (size_t k = 0; k < block.axes.size(); ++k) reduction.extents.push_back(typical.view.extent(whole.loops[k]));
@@ -146,7 +195,7 @@ class OpenBlock {
 
   /// Lanes along a reduction whose elements lie side by side.
   bool reduce_in_lanes(const Nest& nest) {
-    const Kernel typical = kernel::typical(view_.kernel());
+    const Kernel typical = with_sizes(view_.kernel(), kTypicalSize);
     const BlockPlace place = place_of_block(typical, name_);
     const LoopId last = nest.loops.back();
     for (const LoadAccess& access : load_accesses(typical, *place.block))
