@@ -39,23 +39,29 @@ def attention(graph):
     return graph.node("MatMul", graph.node("Softmax", scores), rows)
 
 
-def encoder(graph):
-    """A transformer's block with four heads, of the chosen tokens."""
-    def linear(x, size, to):
-        return graph.node("Add", graph.node("MatMul", x, graph.weight(size, to)), graph.weight(to))
+def linear(graph, x, size, to):
+    return graph.node("Add", graph.node("MatMul", x, graph.weight(size, to)), graph.weight(to))
 
+
+def normed(graph, x):
+    return graph.node("LayerNormalization", x, graph.weight(256), graph.weight(256))
+
+
+def attended(graph, rows):
+    """Rows of 256 that four heads have mixed."""
     def heads(x, perm):
-        return graph.node("Transpose", graph.node("Reshape", linear(x, 256, 256), graph.ints(-1, 4, 64)), perm=perm)
+        return graph.node("Transpose", graph.node("Reshape", linear(graph, x, 256, 256), graph.ints(-1, 4, 64)), perm=perm)
 
-    def normed(x):
-        return graph.node("LayerNormalization", x, graph.weight(256), graph.weight(256))
-
-    rows = chosen(graph, 2)
     scores = graph.node("Mul", graph.node("MatMul", heads(rows, [1, 0, 2]), heads(rows, [1, 2, 0])), graph.constant(0.125))
     mixed = graph.node("MatMul", graph.node("Softmax", scores), heads(rows, [1, 0, 2]))
     joined = graph.node("Reshape", graph.node("Transpose", mixed, perm=[1, 0, 2]), graph.ints(-1, 256))
-    x = normed(graph.node("Add", rows, linear(joined, 256, 256)))
-    return normed(graph.node("Add", x, linear(graph.node("Relu", linear(x, 256, 1024)), 1024, 256)))
+    return normed(graph, graph.node("Add", rows, linear(graph, joined, 256, 256)))
+
+
+def encoder(graph):
+    """A transformer's block of the chosen tokens."""
+    x = attended(graph, chosen(graph, 2))
+    return normed(graph, graph.node("Add", x, linear(graph, graph.node("Relu", linear(graph, x, 256, 1024)), 1024, 256)))
 
 
 def sound(graph):
@@ -65,6 +71,27 @@ def sound(graph):
         filtered = graph.node("Conv", x, graph.weight(to, channels, 3), graph.weight(to), pads=[dilation] * 2, dilations=[dilation])
         x = graph.node("LeakyRelu", filtered, alpha=0.1)
     return x
+
+
+def speech(graph):
+    """Phonemes for as many frames as they last, a block of a decoder (FastSpeech 2: Ren et al. 2021), and a stage of a vocoder."""
+    mean = graph.node("ReduceMean", graph.node("Abs", "x"), graph.ints(1), keepdims=0)
+    lasting = graph.node("Cast", graph.node("Mul", mean, graph.constant(7)), to=TensorProto.INT64)
+    ends = graph.node("CumSum", lasting, graph.constant(0, "int64"))
+    count = graph.node("ReduceSum", lasting, keepdims=0)
+    frames = graph.node("Unsqueeze", graph.node("Range", graph.constant(0, "int64"), count, graph.constant(1, "int64")), graph.ints(1))
+    before = graph.node("Cast", graph.node("LessOrEqual", ends, frames), to=TensorProto.INT64)
+    rows = graph.node("Gather", "x", graph.node("ReduceSum", before, graph.ints(1), keepdims=0))
+    rows = attended(graph, rows)
+    x = graph.node("Unsqueeze", graph.node("Transpose", rows, perm=[1, 0]), graph.ints(0))
+    x = graph.node("Relu", graph.node("Conv", x, graph.weight(1024, 256, 9), graph.weight(1024), pads=[4, 4]))
+    x = graph.node("Conv", x, graph.weight(256, 1024, 1), graph.weight(256))
+    x = graph.node("LeakyRelu", graph.node("Conv", x, graph.weight(128, 256, 7), graph.weight(128), pads=[3, 3]), alpha=0.1)
+    x = graph.node("ConvTranspose", x, graph.weight(128, 64, 8), graph.weight(64), strides=[4], pads=[2, 2])
+    for dilation in 1, 3:
+        filtered = graph.node("Conv", graph.node("LeakyRelu", x, alpha=0.1), graph.weight(64, 64, 3), graph.weight(64), pads=[dilation] * 2, dilations=[dilation])
+        x = graph.node("Add", x, filtered)
+    return graph.node("Tanh", graph.node("Conv", x, graph.weight(1, 64, 7), pads=[3, 3]))
 
 
 def crop(graph):
@@ -96,6 +123,7 @@ CASES = {
     "attention of tokens": (attention, [600, 256]),
     "transformer block of tokens": (encoder, [600, 256]),
     "filters along frames": (sound, [400, 80]),
+    "speech of phonemes": (speech, [60, 256]),
     "convolutions of a crop": (crop, [1, 64, 64, 64]),
     "places of a mask": (places, [512, 512]),
     "largest, as many as are positive": (best, [4096]),

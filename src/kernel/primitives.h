@@ -115,6 +115,9 @@ Result<void> pad(Kernel& kernel, const std::string& block, int64_t axis);
 /// each: quotients and remainders by `factor`. The channels of groups are dims then: [1, 128, 56, 56] becomes
 /// [1, 32, 4, 56, 56]. Before all that makes loops other than `lower` does.
 Result<void> split_dims(Kernel& kernel, const std::string& block, int64_t axis, int64_t factor);
+/// An axis of a block alone in loops of its own becomes two, quotients and remainders by a factor of which its extent is
+/// a multiple whatever the sizes are: phases of a transposed convolution. Buffers stay as they are.
+Result<void> split_axis(Kernel& kernel, const std::string& block, int64_t axis, int64_t factor);
 /// Neighbouring dims of buffers over which neighbouring iterators of blocks run, everywhere, become one dim and one
 /// iterator: [1, 64, 56, 56] may become [1, 64, 3136]. Reductions over one step go (but for a last one). Before all
 /// that makes loops other than `lower` does.

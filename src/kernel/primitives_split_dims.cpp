@@ -1,9 +1,11 @@
+#include <algorithm>
 #include <array>
 #include <functional>
 #include <map>
 #include <optional>
 #include <set>
 
+#include "graph/te/simplifier.h"
 #include "kernel/primitives.h"
 #include "kernel/tree.h"
 
@@ -27,6 +29,16 @@ std::optional<Nest> nest_of(Statement& root) {
   for (size_t k = 0; k < iterators.size(); ++k)
     if (!(iterators[k]->binding == loop_variable(std::get<Loop>(nest.loops[k]->node).variable))) return std::nullopt;
   return nest;
+}
+
+/// A factor of an extent by another one; nothing where some sizes leave a remainder.
+std::optional<Expr> quotient(const Expr& extent, int64_t factor) {
+  const te::Polynomial whole = te::Simplifier({}).polynomial(extent);
+  const auto is_multiple = [&](int64_t number) { return number % factor == 0; };
+  if (!whole.is_exact() || !is_multiple(whole.constant) ||
+      !std::ranges::all_of(whole.terms, [&](const te::Term& term) { return is_multiple(term.coefficient); }))
+    return std::nullopt;
+  return te::to_expr(exactly_divided(whole, factor));
 }
 
 /// An iterator of a block.
@@ -73,6 +85,18 @@ class Splitter {
     });
     for (const auto& [buffer, dim] : dims) TRY_VOID(follow(buffer, dim, *extent));
     return {};
+  }
+
+  /// The iterator alone.
+  Result<void> take(const std::string& block, Own iterator) {
+    for (Statement& root : kernel_.body)
+      if (const auto nest = nest_of(root); nest && nest->block->name == block) {
+        if (!quotient(iterator.in(*nest->block).extent, factor_))
+          return invalid(block, "an extent that is a multiple of {} expected", factor_);
+        iterators_[block].insert(iterator);
+        return {};
+      }
+    return invalid(block, "a block alone in serial loops, one for each of its iterators, expected");
   }
 
   void apply() {
@@ -153,7 +177,7 @@ class Splitter {
       for (size_t k = 0; k < list.size(); ++k) {
         const Own old{reduces, k};
         if (iterators.contains(old)) {
-          add(old, te::index(*te::as_constant(list[k].extent) / factor_));
+          add(old, *quotient(list[k].extent, factor_));
           add(old, te::index(factor_));
         } else {
           add(old, list[k].extent);
@@ -215,15 +239,28 @@ class Splitter {
   std::map<int, std::set<size_t>> dims_;            ///< by buffer
 };
 
-}  // namespace
-
-Result<void> split_dims(Kernel& kernel, const std::string& name, int64_t axis, int64_t factor) {
+Result<void> check_split(Kernel& kernel, const std::string& name, int64_t axis, int64_t factor) {
   TRY(const Place place, find_block(kernel, name));
   if (axis < 0 || axis >= static_cast<int64_t>(place.block().axes.size()))
     return invalid(name, "an axis below {} expected, {} found", place.block().axes.size(), axis);
   if (factor < 2) return invalid(name, "a factor of 2 or more expected, {} found", factor);
+  return {};
+}
+
+}  // namespace
+
+Result<void> split_dims(Kernel& kernel, const std::string& name, int64_t axis, int64_t factor) {
+  TRY_VOID(check_split(kernel, name, axis, factor));
   Splitter splitter(kernel, factor);
   TRY_VOID(splitter.follow(name, Own{false, static_cast<size_t>(axis)}));
+  splitter.apply();
+  return {};
+}
+
+Result<void> split_axis(Kernel& kernel, const std::string& name, int64_t axis, int64_t factor) {
+  TRY_VOID(check_split(kernel, name, axis, factor));
+  Splitter splitter(kernel, factor);
+  TRY_VOID(splitter.take(name, Own{false, static_cast<size_t>(axis)}));
   splitter.apply();
   return {};
 }

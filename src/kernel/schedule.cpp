@@ -94,6 +94,7 @@ const std::vector<Primitive>& all_primitives() {
       {"set_layout", adapted(primitives::set_layout)},
       {"pad", adapted(primitives::pad)},
       {"split_dims", adapted(primitives::split_dims)},
+      {"split_axis", adapted(primitives::split_axis)},
       {"collapse", adapted(primitives::collapse)},
       {"flatten", adapted(primitives::flatten)},
       {"decompose_reduction", adapted(primitives::decompose_reduction)},
@@ -147,6 +148,25 @@ Result<void> check_scopes(const Kernel& kernel, const std::string& primitive) {
   return {};
 }
 
+/// Buffers whose sizes data decide get them from the caller or a Resize, and lie in memory that those know.
+Result<void> check_open_buffers(const Kernel& kernel, const std::string& primitive) {
+  std::optional<std::set<int>> used, sized;
+  for (size_t b = 0; b < kernel.buffers.size(); ++b) {
+    const auto number = static_cast<int>(b);
+    const Buffer& buffer = kernel.buffers[b];
+    if (constants(buffer.shape)) continue;
+    if (!used) {
+      used.emplace();
+      for (const Statement& root : kernel.body) used->merge(touched(root));
+      sized = resized(kernel);
+      sized->insert(kernel.inputs.begin(), kernel.inputs.end());
+    }
+    if (used->contains(number) && (buffer.scope != Scope::kArgument || !sized->contains(number)))
+      return invalid(primitive, "a size that is known expected of '{}', data decide it", buffer.name);
+  }
+  return {};
+}
+
 /// Far beyond any schedule that is of use, far below what a stack or memory holds.
 Result<void> check_size(const Kernel& kernel, const std::string& primitive) {
   constexpr size_t kMostBlocks = 16384, kMostLoops = 512;
@@ -193,6 +213,7 @@ Result<Arguments> Schedule::apply(const std::string& name, Arguments arguments) 
   if (!results.ok()) return std::move(results).error().within(name);
   TRY_VOID(check_size(changed, name));
   TRY_VOID(check_scopes(changed, name));
+  TRY_VOID(check_open_buffers(changed, name));
   if (auto stays = check_micro_kernels(changed); !stays.ok()) return std::move(stays).error().within(name);
   kernel_ = std::move(changed);
   trace_.instructions.push_back({name, std::move(arguments), *results});
@@ -264,6 +285,9 @@ Result<void> Schedule::set_layout(const std::string& buffer, const std::string& 
 Result<void> Schedule::pad(const std::string& block, int64_t axis) { return nothing(apply("pad", {block, axis})); }
 Result<void> Schedule::split_dims(const std::string& block, int64_t axis, int64_t factor) {
   return nothing(apply("split_dims", {block, axis, factor}));
+}
+Result<void> Schedule::split_axis(const std::string& block, int64_t axis, int64_t factor) {
+  return nothing(apply("split_axis", {block, axis, factor}));
 }
 Result<void> Schedule::collapse() { return nothing(apply("collapse", {})); }
 Result<void> Schedule::flatten(const std::string& copy, int64_t apart) {

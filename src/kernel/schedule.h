@@ -65,6 +65,7 @@ class Schedule {
   Result<void> set_layout(const std::string& buffer, const std::string& layout);
   Result<void> pad(const std::string& block, int64_t axis);
   Result<void> split_dims(const std::string& block, int64_t axis, int64_t factor);
+  Result<void> split_axis(const std::string& block, int64_t axis, int64_t factor);
   Result<void> collapse();
   Result<void> flatten(const std::string& copy, int64_t apart = -1);
   Result<std::string> decompose_reduction(const std::string& block, LoopId loop);

@@ -53,6 +53,10 @@ class Runner {
   }
 
   void set(int buffer, const Tensor& tensor) {
+    if (!blocks_[buffer]) {
+      extents_[buffer] = tensor.dims();
+      allocate(buffer, byte_size(tensor.dtype(), element_count(tensor.dims())), kGarbage);
+    }
     std::copy(tensor.bytes().begin(), tensor.bytes().end(), reinterpret_cast<std::byte*>(blocks_[buffer]->data()));
   }
 

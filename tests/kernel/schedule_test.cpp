@@ -9,11 +9,13 @@
 #include <numeric>
 #include <sstream>
 
+#include "graph/te/program_text.h"
 #include "kernel/access.h"
 #include "kernel/default_schedule.h"
 #include "kernel/examples.h"
 #include "kernel/run_kernel.h"
 #include "kernel/schedule.h"
+#include "kernel/space/open_loops.h"
 #include "kernel/tree.h"
 #include "support/long_run.h"
 
@@ -617,7 +619,7 @@ void try_something(Schedule& schedule, Random& random) {
   };
   const LoopId loop = loop_of(block);
   LoopIds loops = *schedule.loops(block);
-  switch (random.below(32)) {
+  switch (random.below(35)) {
     case 0: (void)schedule.split(loop, Integers{-1, random.between(1, 9)}); break;
     case 1: (void)schedule.split(loop, Integers{random.between(1, 3), -1, random.between(1, 4)}); break;
     case 2: (void)schedule.split(loop, Integers{random.between(1, 5), random.between(1, 5)}); break;
@@ -664,6 +666,14 @@ void try_something(Schedule& schedule, Random& random) {
     case 29: (void)schedule.accumulate_in(block, random.chance(0.7) ? "float64" : "float32"); break;
     case 30: (void)schedule.multiply_words(block, random.between(0, 2), random.chance(0.5) ? 4 : 2); break;
     case 31: (void)schedule.tabulate(block); break;
+    case 32: {
+      const int64_t first = random.between(2, 6);
+      const Integers sizes = random.chance(0.5) ? Integers{first} : Integers{first, random.between(1, first - 1)};
+      (void)schedule.shift_inwards(loop, sizes);
+      break;
+    }
+    case 33: (void)schedule.keep_in_registers(block, loop); break;
+    case 34: (void)schedule.reduce_in_lanes(block, loop, random.between(2, 8)); break;
     case 24: {
       Integers extents;
       for (const LoopId each : loops)
@@ -695,6 +705,102 @@ TEST_P(OnExample, RandomTracesKeepTheMeaning) {
     if (HasFailure()) return;
   }
 }
+
+/// A task of which data decide the size n.
+struct OpenExample {
+  const char* name;
+  const char* program;
+  std::vector<Shape> inputs;
+};
+
+const std::vector<OpenExample>& open_examples() {
+  const Dim n = Dim::symbol("n");
+  static const std::vector<OpenExample> examples = {
+      {"product",
+       "s0 = reduce [n,6] over [5] with sum:float32 { in0[i0, r0]:float32*in1[r0, i1]:float32 }\noutput s0\n",
+       {{n, 5}, {5, 6}}},
+      {"square",
+       "s0 = reduce [n,n] over [5] with sum:float32 { in0[i0, r0]:float32*in0[i1, r0]:float32 }\noutput s0\n",
+       {{n, 5}}},
+      {"sum",
+       "s0 = reduce [3,4] over [n] with sum:float32 { in0[i0, r0]:float32*in1[r0, i1]:float32 }\noutput s0\n",
+       {{3, n}, {n, 4}}},
+      {"filter",
+       "s0 = reduce [4,n] over [2,3] with sum:float32 { select(0 <= i1 + r1 - 1 && i1 + r1 - 1 < n, in0[r0, i1 + r1 - "
+       "1]:float32, 0)*in1[i0, r0, r1]:float32 }\noutput s0\n",
+       {{2, n}, {4, 2, 3}}},
+      {"rows",
+       "s0 = reduce [3] over [n] with max:float32 { in0[i0, r0]:float32 }\n"
+       "s1 = map [3,n] { in0[i0, i1]:float32 - s0[i0]:float32 }\noutput s1\n",
+       {{3, n}}},
+      {"means", "s0 = reduce [2] over [n,n] with sum:float32 { in0[i0, r0, r1]:float32 }\noutput s0\n", {{2, n, n}}},
+      {"movement", "s0 = map [n,3] { in0[i1, n - 1 - i0]:float32*2 }\noutput s0\n", {{3, n}}}};
+  return examples;
+}
+
+Kernel lowered(const OpenExample& example) {
+  const auto program = te::parse_program(example.program);
+  CHECK(program.ok()) << program.error().message();
+  std::vector<TaskType> types;
+  for (const Shape& shape : example.inputs) types.push_back({DataType::kFloat32, shape});
+  auto kernel = lower(*program, types, {{"n"}});
+  CHECK(kernel.ok()) << kernel.error().message();
+  return *std::move(kernel);
+}
+
+void expect_same_meaning(const OpenExample& example, const Schedule& schedule, const Kernel& kernel) {
+  SCOPED_TRACE(fmt::format("{}\n{}", print(schedule.trace()), print(schedule.finish())));
+  for (const int64_t n : {0, 1, 4, 7, 18}) {
+    Random random(static_cast<uint64_t>(n));
+    std::vector<Tensor> inputs;
+    for (const Shape& shape : example.inputs) {
+      Dims dims;
+      for (const Dim& dim : shape) dims.push_back(dim.constant().value_or(n));
+      std::vector<double> elements(static_cast<size_t>(element_count(dims)));
+      for (double& element : elements) element = static_cast<double>(random.between(-4, 4));
+      inputs.push_back(Tensor::from_doubles(DataType::kFloat32, std::move(dims), elements));
+    }
+    inputs.push_back(Tensor::int64s({n}));
+    const auto expected = run(Schedule(kernel).finish(), inputs, host_target());
+    const auto found = run(schedule.finish(), inputs, host_target());
+    ASSERT_TRUE(expected.ok()) << expected.error().message();
+    ASSERT_TRUE(found.ok()) << found.error().message();
+    EXPECT_TRUE(expected->outputs[0].same_contents(found->outputs[0])) << "n = " << n;
+  }
+}
+
+class OnOpenExample : public testing::TestWithParam<OpenExample> {};
+
+TEST_P(OnOpenExample, RandomTracesKeepTheMeaning) {
+  const Kernel kernel = lowered(GetParam());
+  const int count = is_long_run() ? 500 : 15;
+  for (int seed = 0; seed < count; ++seed) {
+    SCOPED_TRACE(fmt::format("seed {}", seed));
+    Random random(static_cast<uint64_t>(seed));
+    Schedule schedule(kernel);
+    const int64_t attempts = random.between(1, 30);
+    for (int64_t i = 0; i < attempts; ++i) try_something(schedule, random);
+    expect_same_meaning(GetParam(), schedule, kernel);
+    if (HasFailure()) return;
+  }
+}
+
+TEST_P(OnOpenExample, HasAScheduleForMachinesOfAllWidths) {
+  const Kernel kernel = lowered(GetParam());
+  for (const VectorUnit& vectors : kVectorUnits)
+    for (const int threads : {1, 3}) {
+      Machine machine;
+      machine.vectors = vectors;
+      machine.threads = threads;
+      const Schedule schedule = with_open_loops(Schedule(kernel), machine);
+      EXPECT_FALSE(schedule.trace().instructions.empty());
+      expect_replays(schedule, kernel);
+      expect_same_meaning(GetParam(), schedule, kernel);
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Examples, OnOpenExample, testing::ValuesIn(open_examples()),
+                         [](const auto& info) { return std::string(info.param.name); });
 
 INSTANTIATE_TEST_SUITE_P(Examples, OnExample, testing::ValuesIn(examples()),
                          [](const auto& info) { return info.param.name; });
@@ -843,25 +949,45 @@ TEST(Primitives, LoopsDontJoinAcrossWhatChangesTheirBuffers) {
 /// What a hostile trace could say: every primitive on arguments of the right kinds that nobody means.
 TEST(Traces, AnyArgumentsEndInASentenceOrASchedule) {
   // l: a loop, n: a name, i: an integer, I: integers, L: loops
-  const std::vector<std::pair<std::string, std::string>> primitives = {
-      {"split", "lI"},         {"fuse", "L"},
-      {"reorder", "L"},        {"parallel", "l"},
-      {"vectorize", "l"},      {"unroll", "l"},
-      {"peel", "ln"},          {"partition", "li"},
-      {"skip_padding", "n"},   {"split_padding", "nnI"},
-      {"skip_border", "nn"},   {"annotate", "lni"},
-      {"compute_inline", "n"}, {"reverse_compute_inline", "n"},
-      {"compute_at", "nl"},    {"reverse_compute_at", "nl"},
-      {"join", "ll"},          {"cache_read", "nni"},
-      {"reindex", "nni"},      {"cache_write", "n"},
-      {"set_scope", "nn"},     {"transform_layout", "nn"},
-      {"set_layout", "nn"},    {"pad", "ni"},
-      {"collapse", ""},        {"flatten", "ni"},
-      {"split_dims", "nii"},   {"storage_align", "ni"},
-      {"swizzle", "n"},        {"decompose_reduction", "nl"},
-      {"rfactor", "nl"},       {"split_k", "nli"},
-      {"accumulate_in", "nn"}, {"multiply_words", "nii"},
-      {"tabulate", "n"},       {"tensorize", "ln"}};
+  const std::vector<std::pair<std::string, std::string>> primitives = {{"split", "lI"},
+                                                                       {"fuse", "L"},
+                                                                       {"reorder", "L"},
+                                                                       {"parallel", "l"},
+                                                                       {"vectorize", "l"},
+                                                                       {"unroll", "l"},
+                                                                       {"peel", "ln"},
+                                                                       {"partition", "li"},
+                                                                       {"skip_padding", "n"},
+                                                                       {"split_padding", "nnI"},
+                                                                       {"skip_border", "nn"},
+                                                                       {"annotate", "lni"},
+                                                                       {"compute_inline", "n"},
+                                                                       {"reverse_compute_inline", "n"},
+                                                                       {"compute_at", "nl"},
+                                                                       {"reverse_compute_at", "nl"},
+                                                                       {"join", "ll"},
+                                                                       {"cache_read", "nni"},
+                                                                       {"reindex", "nni"},
+                                                                       {"cache_write", "n"},
+                                                                       {"set_scope", "nn"},
+                                                                       {"transform_layout", "nn"},
+                                                                       {"set_layout", "nn"},
+                                                                       {"pad", "ni"},
+                                                                       {"collapse", ""},
+                                                                       {"flatten", "ni"},
+                                                                       {"split_dims", "nii"},
+                                                                       {"storage_align", "ni"},
+                                                                       {"swizzle", "n"},
+                                                                       {"decompose_reduction", "nl"},
+                                                                       {"rfactor", "nl"},
+                                                                       {"split_k", "nli"},
+                                                                       {"accumulate_in", "nn"},
+                                                                       {"multiply_words", "nii"},
+                                                                       {"tabulate", "n"},
+                                                                       {"tensorize", "ln"},
+                                                                       {"shift_inwards", "lI"},
+                                                                       {"keep_in_registers", "nl"},
+                                                                       {"reduce_in_lanes", "nli"}};
   const std::vector<std::string> names = {"s0",
                                           "s1",
                                           "in0",

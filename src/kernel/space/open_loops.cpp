@@ -20,6 +20,9 @@ constexpr int64_t kSmallSize = 64;
 /// Iterations of a loop for each thread, from which on they are shared as evenly as need be.
 constexpr int64_t kPiecesOfThread = 4;
 
+/// Steps of a reduction that read other lines of memory each, for which the first cache has room.
+constexpr int64_t kStepsInCache = 32;
+
 /// The kernel as it were if data had decided on such sizes.
 Kernel with_sizes(Kernel kernel, int64_t size) {
   const OpenSizes sizes(kernel);
@@ -62,6 +65,7 @@ class OpenBlock {
   OpenBlock(Builder& builder, std::string name) : builder_(builder), view_(builder.view), name_(std::move(name)) {}
 
   void lay_out() {
+    separate_phases();
     const Block& block = view_.block(name_);
     const Nest nest{name_, view_.loops(name_)};
     if (nest.loops.size() != block.axes.size() + block.reduce.size() || block.writes.size() != 1) return;
@@ -75,6 +79,16 @@ class OpenBlock {
 
  private:
   bool is_open(LoopId loop) const { return !te::as_constant(loop_of(view_.kernel(), loop.variable)->extent); }
+
+  /// What a reduction reads by quotients and remainders along an open axis, it reads side by side in each phase.
+  void separate_phases() {
+    const Block block = view_.block(name_);
+    for (size_t axis = 0; block.is_reduction() && axis < block.axes.size(); ++axis) {
+      if (te::as_constant(block.axes[axis].extent)) continue;
+      const int64_t phases = period(block, te::axis(static_cast<int>(axis)));
+      if (phases > 1 && tried(builder_.schedule.split_axis(name_, static_cast<int64_t>(axis), phases))) return;
+    }
+  }
 
   /// Operations that there are where sizes are small.
   int64_t work_of_small() const {
@@ -161,7 +175,45 @@ class OpenBlock {
     };
     stable_sort(order, [&](LoopId a, LoopId b) { return depth(a) < depth(b); });
     if (!builder_.schedule.reorder(order).ok() || !lay_out_inside(builder_, nest.block, tile, nest.loops))
-      lay_out_along(nest, static_cast<size_t>(tile.vector_axis), tile.lanes);
+      return lay_out_along(nest, static_cast<size_t>(tile.vector_axis), tile.lanes);
+    stay_in_cache(nest.block);
+  }
+
+  /// Around tiles of columns those of rows whose number is known (weights, mostly more than what is read beside them);
+  /// and of a reduction over windows as much at a time as stays in cache while the window moves.
+  void stay_in_cache(const std::string& name) {
+    const BlockPlace place = place_of_block(view_.kernel(), name);
+    LoopIds around, window, steps;
+    LoopId tiles, rows;
+    for (const Loop* loop : place.loops()) {
+      const LoopId id{loop->variable};
+      const auto extent = te::as_constant(loop->extent);
+      if (loop->kind != LoopKind::kSerial) break;
+      if (reads_any(place.block->reduce, loop->variable)) {
+        if (!steps.empty()) window.push_back(steps.back());
+        steps = {id};
+        continue;
+      }
+      around.push_back(id);
+      if (!extent) tiles = id;
+      if (extent > 1 && tiles != LoopId()) rows = id;
+    }
+    if (rows != LoopId()) {
+      std::erase(around, rows);
+      around.insert(std::ranges::find(around, tiles), rows);
+      (void)tried(builder_.schedule.reorder(around));
+    }
+    const int64_t length = steps.empty() ? 0 : view_.extent(steps.back());
+    int64_t inside = std::min(length, kStepsInCache);
+    while (inside > 1 && length % inside != 0) --inside;
+    if (window.empty() || inside < 2 || inside == length) return;
+    const Schedule before = builder_.schedule;
+    const auto parts = builder_.schedule.split(steps.back(), Integers{-1, inside});
+    if (!parts.ok()) return;
+    LoopIds order = {(*parts)[0]};
+    order.insert(order.end(), window.begin(), window.end());
+    order.push_back((*parts)[1]);
+    if (!builder_.schedule.reorder(order).ok()) builder_.schedule = before;
   }
 
   /// Nests for tiles of these sizes along the axis, and a last one for fewer iterations; the same nest alone where that
