@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "kernel/mma.h"
+#include "kernel/open_sizes.h"
 #include "kernel/padding.h"
 #include "kernel/regions.h"
 #include "kernel/tree.h"
@@ -191,9 +192,11 @@ bool is_of_tile(const Expr& condition, const std::vector<const Loop*>& inner) {
 
 /// When the parts of a conjunction that bound a tile hold in all of it; those parts are left out of `rest`. Nothing
 /// where that is not known.
-std::optional<Expr> holds_throughout(const Expr& condition, const std::vector<const Loop*>& inner, Expr& rest) {
+std::optional<Expr> holds_throughout(const Expr& condition, const std::vector<const Loop*>& inner,
+                                     const OpenSizes& sizes, Expr& rest) {
   if (const auto* e = te::as<te::Binary>(condition); e && e->op == te::BinaryOp::kAnd) {
-    const auto left = holds_throughout(e->left, inner, rest), right = holds_throughout(e->right, inner, rest);
+    const auto left = holds_throughout(e->left, inner, sizes, rest),
+               right = holds_throughout(e->right, inner, sizes, rest);
     return left && right ? std::optional(both(*left, *right)) : std::nullopt;
   }
   if (!is_of_tile(condition, inner)) {
@@ -201,7 +204,7 @@ std::optional<Expr> holds_throughout(const Expr& condition, const std::vector<co
     return Expr();
   }
   const Expr gap = at_least_zero(condition);
-  const auto span = gap && loads(gap).empty() ? span_of(gap, inner) : std::nullopt;
+  const auto span = gap && !sizes.reads_data(gap) ? span_of(gap, inner) : std::nullopt;
   if (!span) return std::nullopt;
   return te::index(0) <= span->minimum;
 }
@@ -225,19 +228,23 @@ std::vector<const Loop*> loops_of_tile(const Loop& outermost, const Block& block
 
 /// A tile that a bound may cut through becomes two: one without the bound for where it lies inside of it, and the one
 /// that there was.
-void separate_whole_tiles(Kernel& kernel, Statements& statements, LoopRanges& ranges) {
+void separate_whole_tiles(Kernel& kernel, const OpenSizes& sizes, Statements& statements, LoopRanges& ranges) {
   for (Statement& statement : statements) {
     if (auto* branch = std::get_if<Branch>(&statement.node)) {
-      separate_whole_tiles(kernel, branch->then, ranges);
-      separate_whole_tiles(kernel, branch->otherwise, ranges);
+      separate_whole_tiles(kernel, sizes, branch->then, ranges);
+      separate_whole_tiles(kernel, sizes, branch->otherwise, ranges);
     }
     auto* loop = std::get_if<Loop>(&statement.node);
     if (!loop || loop->annotations.contains(kMma)) continue;
     const Block* const block = only_block(statement);
-    const auto inner =
+    auto inner =
         block && block->predicate && block->is_reduction() ? loops_of_tile(*loop, *block) : std::vector<const Loop*>();
+    // Steps of a window that moves over borders that data decide are asked one by one: few of them reach beyond.
+    if (!inner.empty() && !loads(block->predicate).empty() && loop->kind == LoopKind::kSerial &&
+        variables(block->predicate).contains(loop->variable))
+      inner.clear();
     Expr rest;
-    const auto is_whole = inner.empty() ? std::nullopt : holds_throughout(block->predicate, inner, rest);
+    const auto is_whole = inner.empty() ? std::nullopt : holds_throughout(block->predicate, inner, sizes, rest);
     const Expr condition = is_whole && *is_whole ? te::simplify_index(*is_whole, ranges.ranges()) : Expr();
     if (condition && condition != te::truth(false)) {
       Statements whole = {statement};
@@ -248,7 +255,7 @@ void separate_whole_tiles(Kernel& kernel, Statements& statements, LoopRanges& ra
       statement.node = Branch{condition, std::move(whole), {std::exchange(statement, {})}};
     } else if (inner.empty()) {
       ranges.enter(*loop);
-      separate_whole_tiles(kernel, loop->body, ranges);
+      separate_whole_tiles(kernel, sizes, loop->body, ranges);
       ranges.leave(*loop);
     }
   }
@@ -284,7 +291,7 @@ void hoist(Statements& statements) {
 void hoist_predicates(Kernel& kernel) {
   LoopRanges ranges;
   simplify_predicates(kernel.body, ranges);
-  separate_whole_tiles(kernel, kernel.body, ranges);
+  separate_whole_tiles(kernel, OpenSizes(kernel), kernel.body, ranges);
   for (Statement& root : kernel.body)
     if (auto* loop = std::get_if<Loop>(&root.node)) hoist(loop->body);
 }

@@ -118,6 +118,8 @@ inline constexpr const char* kAhead = "ahead";
 inline constexpr const char* kStages = "stages";
 /// Annotation of a vectorized loop: what it stores goes past the caches, which it is too large for.
 inline constexpr const char* kStream = "stream";
+/// Annotation: iterations compute anew what others compute, so each starts its reductions (shift_inwards).
+inline constexpr const char* kOverlaps = "overlaps";
 /// Annotation: the loop is computed by this one of the kernel's micro-kernels.
 inline constexpr const char* kMicroKernel = "micro_kernel";
 

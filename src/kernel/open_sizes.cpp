@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "graph/te/simplifier.h"
+#include "kernel/padding.h"
 #include "kernel/tree.h"
 
 namespace isomer::kernel {
@@ -34,14 +35,6 @@ std::optional<te::Polynomial> least(te::Polynomial polynomial, const LoopRanges&
     result = result + value;
   }
   return result;
-}
-
-/// What a comparison of integers says to be at least 0; empty: it is none.
-Expr at_least_zero_by(const Expr& condition) {
-  const auto* compared = te::as<te::Binary>(condition);
-  if (!compared || compared->left.dtype() != DataType::kInt64) return {};
-  if (compared->op == te::BinaryOp::kLess) return compared->right - compared->left - 1;
-  return compared->op == te::BinaryOp::kLessEqual ? compared->right - compared->left : Expr();
 }
 
 }  // namespace
@@ -84,7 +77,7 @@ bool OpenSizes::are_around(const Expr& index, const Expr& size, const LoopRanges
   std::vector<te::Polynomial> known = {te::Polynomial()};
   for (const Expr& condition : conditions)
     for (const Expr& part : conjuncts(condition))
-      if (const Expr gap = at_least_zero_by(part)) known.push_back(simplifier.polynomial(gap));
+      if (const Expr gap = at_least_zero(part)) known.push_back(simplifier.polynomial(gap));
   for (const Expr& each : {index, size - 1 - index}) {
     const te::Polynomial gap = simplifier.polynomial(each);
     if (std::ranges::none_of(known, [&](const te::Polynomial& less) { return is_nonnegative(gap - less); }))

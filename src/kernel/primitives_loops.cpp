@@ -36,6 +36,16 @@ Statement nest(const std::vector<std::pair<int, Expr>>& loops, Statements statem
   return std::move(statements.front());
 }
 
+/// So many loops of a nest.
+void mark_overlapping(Statement& outermost, size_t count) {
+  Statement* at = &outermost;
+  for (size_t k = 0; k < count; ++k) {
+    auto& loop = std::get<Loop>(at->node);
+    loop.annotations[kOverlaps] = 1;
+    at = loop.body.data();
+  }
+}
+
 void add_predicate(Statements& statements, const Expr& condition) {
   for (Statement& statement : statements)
     std::visit(te::Overloaded{
@@ -336,7 +346,9 @@ Result<LoopIds> split(Kernel& kernel, LoopId id, const Integers& factors) {
   Statements body = std::move(place.loop().body);
   rewrite_expressions(body, [&](const Expr& e) { return substitute(e, {{id.variable, position}}); });
   if (known ? product != extent : product > 1) add_predicate(body, position < length);
+  const bool overlaps = place.loop().annotations.contains(kOverlaps);
   place.statement() = nest(loops, std::move(body));
+  if (overlaps) mark_overlapping(place.statement(), created.size());
   return created;
 }
 
@@ -365,9 +377,12 @@ Result<LoopId> fuse(Kernel& kernel, const LoopIds& ids) {
                                                        : te::floor_mod(rest, te::index(extent)));
     if (extent != 1) rest = te::floor_div(rest, te::index(extent));
   }
+  const bool overlaps = std::ranges::any_of(
+      places, [](const Place& place) { return place.loop().annotations.contains(kOverlaps); });
   Statements body = std::move(places.back().loop().body);
   rewrite_expressions(body, [&](const Expr& e) { return substitute(e, replacements); });
   places.front().statement() = nest({{created.variable, te::index(product)}}, std::move(body));
+  if (overlaps) mark_overlapping(places.front().statement(), 1);
   return created;
 }
 
@@ -533,6 +548,7 @@ Result<LoopIds> shift_inwards(Kernel& kernel, LoopId id, const Integers& sizes) 
     created.insert(created.end(), {{tiles.variable}, {inside.variable}});
     const Expr begin = done + loop_variable(tiles.variable) * size;
     inside.body = body_at((size == least ? te::min(begin, extent - size) : begin) + loop_variable(inside.variable));
+    if (size == least) tiles.annotations[kOverlaps] = 1;
     done = te::simplify_index(done + te::floor_div(left, te::index(size)) * size);
     tiles.body.push_back({std::move(inside)});
     insert(std::move(tiles));

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "graph/te/print.h"
+#include "kernel/open_sizes.h"
 #include "kernel/padding.h"
 #include "kernel/primitives.h"
 #include "kernel/regions.h"
@@ -65,9 +66,10 @@ Result<void> skip_padding(Kernel& kernel, const std::string& name) {
   TRY(const Place place, find_block(kernel, name));
   Block& block = place.block();
   TRY_VOID(check_skippable(block));
+  const OpenSizes sizes(kernel);
   const auto is_padding = [&](const Expr& e, const Expr& otherwise) {
     const auto* select = te::as<te::Select>(e);
-    return select && select->otherwise == otherwise && loads(select->condition).empty();
+    return select && select->otherwise == otherwise && !sizes.reads_data(select->condition);
   };
   const auto skip = [&](const Expr& e) {
     const auto& select = *te::as<te::Select>(e);

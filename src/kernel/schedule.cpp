@@ -167,6 +167,40 @@ Result<void> check_open_buffers(const Kernel& kernel, const std::string& primiti
   return {};
 }
 
+/// Iterations that overlap have all of a reduction inside, its beginning, too; and threads that share them, which would
+/// add to the same elements of memory at a time, have results of their own.
+Result<void> check_overlaps(const Kernel& kernel, const std::string& primitive) {
+  Result<void> result;
+  for_each_block(kernel.body, [&](const Block& block, const std::vector<const Loop*>& loops) {
+    const auto overlaps = [](const Loop* loop) { return loop->annotations.contains(kOverlaps); };
+    if (!block.is_reduction() || std::ranges::none_of(loops, overlaps)) return;
+    const bool is_own = std::ranges::all_of(stores(block), [&](int buffer) {
+      return kernel.buffers[static_cast<size_t>(buffer)].scope != Scope::kArgument;
+    });
+    bool reduces = false;
+    const Loop* innermost = nullptr;
+    for (const Loop* loop : loops) {
+      reduces |= reads_any(block.reduce, loop->variable);
+      if (!overlaps(loop)) continue;
+      innermost = loop;
+      if (reduces)
+        result = invalid(primitive, "all of {} inside of k{}, whose iterations overlap, expected", block.name,
+                         loop->variable);
+      if (loop->kind == LoopKind::kParallel && !is_own)
+        result = invalid(primitive, "results of {} in registers expected, where threads share k{}, whose iterations overlap",
+                         block.name, loop->variable);
+    }
+    bool begins = block.initialize;
+    for_each_block(innermost->body, [&](const Block& other, const auto&) {
+      begins |= stores(other) == stores(block) && (!other.is_reduction() || other.initialize);
+    });
+    if (!begins)
+      result = invalid(primitive, "the beginning of {} inside of k{}, whose iterations overlap, expected", block.name,
+                       innermost->variable);
+  });
+  return result;
+}
+
 /// Far beyond any schedule that is of use, far below what a stack or memory holds.
 Result<void> check_size(const Kernel& kernel, const std::string& primitive) {
   constexpr size_t kMostBlocks = 16384, kMostLoops = 512;
@@ -214,6 +248,7 @@ Result<Arguments> Schedule::apply(const std::string& name, Arguments arguments) 
   TRY_VOID(check_size(changed, name));
   TRY_VOID(check_scopes(changed, name));
   TRY_VOID(check_open_buffers(changed, name));
+  TRY_VOID(check_overlaps(changed, name));
   if (auto stays = check_micro_kernels(changed); !stays.ok()) return std::move(stays).error().within(name);
   kernel_ = std::move(changed);
   trace_.instructions.push_back({name, std::move(arguments), *results});

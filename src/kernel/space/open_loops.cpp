@@ -43,20 +43,22 @@ struct Nest {
   LoopIds loops;  ///< by iterator: those of axes, then those of the reduction
 };
 
+bool conditions_read(const Block& block, const Expr& iterator) {
+  return std::ranges::any_of(block.bodies, [&](const Expr& body) {
+    return te::any_node(body, [&](const Expr& e) {
+      const auto* select = te::as<te::Select>(e);
+      return select && te::any_node(select->condition, [&](const Expr& part) { return part == iterator; });
+    });
+  });
+}
+
 /// The steps of a reduction, outermost first: those that conditions speak of are around the others, for which the
 /// conditions stay the same.
 std::vector<int> in_order(std::vector<int> window, const Block& block) {
-  std::set<int> deciding;
-  for (const Expr& body : block.bodies)
-    te::for_each_node(body, [&](const Expr& e) {
-      const auto* select = te::as<te::Select>(e);
-      if (!select) return;
-      te::for_each_node(select->condition, [&](const Expr& part) {
-        const auto* variable = te::as<te::Var>(part);
-        if (variable && variable->kind == te::VarKind::kReduce) deciding.insert(variable->index);
-      });
-    });
-  stable_sort(window, [&](int a, int b) { return deciding.contains(a) && !deciding.contains(b); });
+  std::vector<bool> decides;
+  for (size_t k = 0; k < block.reduce.size(); ++k)
+    decides.push_back(conditions_read(block, te::reduce_axis(static_cast<int>(k))));
+  stable_sort(window, [&](int a, int b) { return decides[static_cast<size_t>(a)] && !decides[static_cast<size_t>(b)]; });
   return window;
 }
 
@@ -83,10 +85,10 @@ class OpenBlock {
   /// What a reduction reads by quotients and remainders along an open axis, it reads side by side in each phase.
   void separate_phases() {
     const Block block = view_.block(name_);
-    for (size_t axis = 0; block.is_reduction() && axis < block.axes.size(); ++axis) {
+    for (size_t axis = block.is_reduction() ? block.axes.size() : 0; axis-- > 0;) {
       if (te::as_constant(block.axes[axis].extent)) continue;
       const int64_t phases = period(block, te::axis(static_cast<int>(axis)));
-      if (phases > 1 && tried(builder_.schedule.split_axis(name_, static_cast<int64_t>(axis), phases))) return;
+      if (phases > 1) (void)tried(builder_.schedule.split_axis(name_, static_cast<int64_t>(axis), phases));
     }
   }
 
@@ -130,7 +132,14 @@ class OpenBlock {
   }
 
   /// Results in registers; whether there is a tile for them.
-  bool lay_out_tiles(const Nest& whole) {
+  bool lay_out_tiles(const Nest& nest) {
+    const Schedule before = builder_.schedule;
+    const bool done = lay_out_packed(nest);
+    if (!done) builder_.schedule = before;
+    return done;
+  }
+
+  bool lay_out_packed(const Nest& whole) {
     Preferring preferring;
     Builder typical(Schedule(with_sizes(view_.kernel(), kTypicalSize)), builder_.machine(), preferring);
     const Block& block = typical.view.block(name_);
@@ -139,6 +148,7 @@ class OpenBlock {
     Tile tile = choose_tile(typical, reduction);
     if (tile.vector_axis < 0 || tile.row_period > 1) return false;
     tile.window = in_order(tile.window, block);
+    if (!pack(builder_, reduction, tile)) return false;
     if (tile.row_axis < 0 || !is_open(whole.loops[static_cast<size_t>(tile.row_axis)])) {
       lay_out_columns(whole, tile);
       return true;
@@ -177,6 +187,9 @@ class OpenBlock {
     if (!builder_.schedule.reorder(order).ok() || !lay_out_inside(builder_, nest.block, tile, nest.loops))
       return lay_out_along(nest, static_cast<size_t>(tile.vector_axis), tile.lanes);
     stay_in_cache(nest.block);
+    // Lanes read paddings under a mask.
+    if (!conditions_read(view_.block(nest.block), te::axis(tile.vector_axis)))
+      (void)tried(builder_.schedule.skip_padding(nest.block));
   }
 
   /// Around tiles of columns those of rows whose number is known (weights, mostly more than what is read beside them);

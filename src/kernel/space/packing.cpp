@@ -66,7 +66,7 @@ bool pack(Builder& builder, const Tiled& reduction, Tile& tile) {
   const View& view = builder.view;
   const std::string& name = reduction.name;
   const Block block = view.block(name);
-  const bool has_tail = *te::as_constant(block.axes[tile.vector_axis].extent) % tile.width() != 0;
+  const bool has_tail = te::as_constant(block.axes[tile.vector_axis].extent).value_or(0) % tile.width() != 0;
   tile.pads = has_tail;
   int operand = 0;
   for (const LoadAccess& access : tile.accesses) {

@@ -86,8 +86,7 @@ Result<const LoweredTask*> TaskTable::lower(const Graph& graph, const Task& task
   TRY(const std::vector<kernel::TaskType> types, input_types(graph, task));
   auto kernel = kernel::lower(task.program, types, size_names(graph, task));
   if (!kernel.ok()) return std::move(kernel).error().within(task.place(graph));
-  // What is sized in a run is computed in it.
-  for (const int input : kernel::has_dynamic_sizes(*kernel) ? std::set<int>() : constants)
+  for (const int input : constants)
     if (const int buffer = kernel->inputs[static_cast<size_t>(input)]; buffer >= 0)
       kernel->buffers[static_cast<size_t>(buffer)].is_constant = true;
   kernel->micro_kernels = micro_kernels_;
