@@ -377,8 +377,8 @@ Result<LoopId> fuse(Kernel& kernel, const LoopIds& ids) {
                                                        : te::floor_mod(rest, te::index(extent)));
     if (extent != 1) rest = te::floor_div(rest, te::index(extent));
   }
-  const bool overlaps = std::ranges::any_of(
-      places, [](const Place& place) { return place.loop().annotations.contains(kOverlaps); });
+  const bool overlaps =
+      std::ranges::any_of(places, [](const Place& place) { return place.loop().annotations.contains(kOverlaps); });
   Statements body = std::move(places.back().loop().body);
   rewrite_expressions(body, [&](const Expr& e) { return substitute(e, replacements); });
   places.front().statement() = nest({{created.variable, te::index(product)}}, std::move(body));

@@ -179,16 +179,26 @@ Result<void> check_overlaps(const Kernel& kernel, const std::string& primitive) 
     });
     bool reduces = false;
     const Loop* innermost = nullptr;
+    std::set<int> overlapping;
     for (const Loop* loop : loops) {
       reduces |= reads_any(block.reduce, loop->variable);
       if (!overlaps(loop)) continue;
       innermost = loop;
+      overlapping.insert(loop->variable);
       if (reduces)
         result = invalid(primitive, "all of {} inside of k{}, whose iterations overlap, expected", block.name,
                          loop->variable);
-      if (loop->kind == LoopKind::kParallel && !is_own)
-        result = invalid(primitive, "results of {} in registers expected, where threads share k{}, whose iterations overlap",
-                         block.name, loop->variable);
+    }
+    for (const Loop* loop : loops) {
+      if (loop->kind != LoopKind::kParallel || is_own) continue;
+      const bool meets = std::ranges::any_of(block.axes, [&](const Iterator& axis) {
+        const std::set<int> read = variables(axis.binding);
+        return read.contains(loop->variable) &&
+               std::ranges::any_of(read, [&](int variable) { return overlapping.contains(variable); });
+      });
+      if (meets)
+        result = invalid(primitive, "results of {} in registers expected, since iterations that threads share overlap",
+                         block.name);
     }
     bool begins = block.initialize;
     for_each_block(innermost->body, [&](const Block& other, const auto&) {

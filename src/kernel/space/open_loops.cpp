@@ -58,7 +58,8 @@ std::vector<int> in_order(std::vector<int> window, const Block& block) {
   std::vector<bool> decides;
   for (size_t k = 0; k < block.reduce.size(); ++k)
     decides.push_back(conditions_read(block, te::reduce_axis(static_cast<int>(k))));
-  stable_sort(window, [&](int a, int b) { return decides[static_cast<size_t>(a)] && !decides[static_cast<size_t>(b)]; });
+  stable_sort(window,
+              [&](int a, int b) { return decides[static_cast<size_t>(a)] && !decides[static_cast<size_t>(b)]; });
   return window;
 }
 
