@@ -5,6 +5,7 @@
 #include "graph/te/simplify.h"
 #include "kernel/open_sizes.h"
 #include "kernel/space/loops.h"
+#include "kernel/space/modules.h"
 #include "kernel/space/tiles.h"
 #include "kernel/tree.h"
 #include "util/stable_sort.h"
@@ -119,8 +120,10 @@ class OpenBlock {
     }
     if (threads < 2 || (open.empty() && fixed.empty())) return;
     const Schedule before = schedule;
-    LoopId shared = fixed.empty() ? open.back() : fixed.front();
-    if (fixed.empty()) {
+    // What is computed element by element stays in the order of memory.
+    const bool is_outermost = !place.block->is_reduction() && !open.empty();
+    LoopId shared = is_outermost ? open.front() : fixed.empty() ? open.back() : fixed.front();
+    if (fixed.empty() || is_outermost) {
       const auto parts = schedule.split(shared, Integers{-1, threads});
       if (!parts.ok()) return;
       *std::ranges::find(order, shared) = (*parts)[0];
@@ -316,7 +319,11 @@ Schedule with_open_loops(Schedule start, const Machine& machine) {
   Preferring preferring;
   Builder builder(std::move(start), machine, preferring);
   for (const std::string& name : builder.schedule.blocks())
-    if (builder.view.has_block(name) && !builder.view.inner_loops(name).empty()) OpenBlock(builder, name).lay_out();
+    if (builder.view.is_step(name)) {
+      steps().apply(builder, name);
+    } else if (builder.view.has_block(name) && !builder.view.inner_loops(name).empty()) {
+      OpenBlock(builder, name).lay_out();
+    }
   return std::move(builder.schedule);
 }
 
