@@ -113,6 +113,21 @@ INSTANTIATE_TEST_SUITE_P(
              2,
              "columns: int64[1] = {3}\n  q = Slice(r, from, count, columns)\n  w: float32[9,5,3,3] = random 1\n  c = "
              "Conv(q, w) {pads = [1,1,1,1]}\n  y = GlobalAveragePool(c)"},
+        Case{"every second row and column",
+             {1, 5, 50, 50},
+             2,
+             "columns: int64[1] = {3}\n  q = Slice(r, from, count, columns)\n  w: float32[40,5,3,3] = random 1\n  y = "
+             "Conv(q, w) {pads = [1,1,1,1], strides = [2,2]}"},
+        Case{"images twice as large",
+             {1, 5, 50, 50},
+             2,
+             "columns: int64[1] = {3}\n  q = Slice(r, from, count, columns)\n  w: float32[5,20,4,4] = random 1\n  y = "
+             "ConvTranspose(q, w) {pads = [1,1,1,1], strides = [2,2]}"},
+        Case{"steps of a recurrence",
+             {70, 9},
+             0,
+             "s = Unsqueeze(r, last)\n  t = Transpose(s) {perm = [0,2,1]}\n  w: float32[1,64,9] = random 1\n  v: "
+             "float32[1,64,16] = random 2\n  y, _, _ = LSTM(t, w, v) {hidden_size = 16}"},
         Case{"products of integers",
              {9, 70},
              1,
