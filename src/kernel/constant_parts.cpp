@@ -13,7 +13,10 @@ ConstantParts take_constant_parts(Kernel& kernel) {
     bool constant = true;
   };
   std::vector<Access> accesses;
-  std::set<int> varying;  // buffers that something writes which is not constant, and inputs
+  // Buffers that something writes which is not constant, inputs, and what is sized in a run.
+  std::set<int> varying;
+  for (size_t b = 0; b < kernel.buffers.size(); ++b)
+    if (!constants(kernel.buffers[b].shape)) varying.insert(static_cast<int>(b));
   for (const int input : kernel.inputs)
     if (input >= 0 && !kernel.buffers[static_cast<size_t>(input)].is_constant) varying.insert(input);
   for (const Statement& statement : kernel.body) {

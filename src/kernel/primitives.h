@@ -46,7 +46,7 @@ Result<LoopId> partition(Kernel& kernel, LoopId loop, int64_t at);
 /// Replaces a loop whose extent data decide by two for each of the sizes, which become smaller: one over tiles and one
 /// inside of a tile, for as many iterations as those before have left. Of the last size the last tile begins where it
 /// ends with the loop, and computes anew what others have computed (Halide's ShiftInwards); if all iterations together
-/// are fewer they are those of a last loop. The loop is over axes and around one block, which reads nothing that it
+/// are fewer they are those of a last loop (in one that runs once then). The loop is over axes and around one block, which reads nothing that it
 /// writes.
 Result<LoopIds> shift_inwards(Kernel& kernel, LoopId loop, const Integers& sizes);
 Result<void> annotate(Kernel& kernel, LoopId loop, const std::string& key, int64_t value);

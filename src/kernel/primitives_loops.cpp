@@ -553,10 +553,12 @@ Result<LoopIds> shift_inwards(Kernel& kernel, LoopId id, const Integers& sizes) 
     tiles.body.push_back({std::move(inside)});
     insert(std::move(tiles));
   }
-  Loop rest(kernel.next_variable++, te::select(is_short, extent, te::index(0)));
+  Loop once(kernel.next_variable++, te::select(is_short, te::index(1), te::index(0)));
+  Loop rest(kernel.next_variable++, extent);
   created.push_back({rest.variable});
   rest.body = body_at(loop_variable(rest.variable));
-  insert(std::move(rest));
+  once.body.push_back({std::move(rest)});
+  insert(std::move(once));
   place.list->erase(place.list->begin() + static_cast<std::ptrdiff_t>(place.position));
   return created;
 }

@@ -170,14 +170,18 @@ class OpenBlock {
     if (!is_open(whole.loops[static_cast<size_t>(tile.vector_axis)])) return lay_out_tile(whole, tile);
     const Integers widths = tile.vectors > 1 ? Integers{tile.width(), tile.lanes} : Integers{tile.lanes};
     const std::vector<Nest> nests = shifted(whole, tile.vector_axis, widths);
-    for (size_t k = 0; k < nests.size(); ++k) {
-      if (k == nests.size() - 1) return lay_out_along(nests[k], static_cast<size_t>(tile.vector_axis), tile.lanes);
-      lay_out_tile(nests[k], tile);
+    for (const Nest& nest : nests) {
+      lay_out_tile(nest, tile);
       tile.vectors = 1;
     }
   }
 
-  void lay_out_tile(const Nest& nest, const Tile& tile) {
+  void lay_out_tile(Nest nest, const Tile& tile) {
+    // Lanes beyond the end are left out of a vector that data fill.
+    LoopId& across = nest.loops[static_cast<size_t>(tile.vector_axis)];
+    if (is_open(across))
+      if (const auto parts = builder_.schedule.split(across, Integers{-1, tile.lanes}); parts.ok())
+        across = (*parts)[1];
     // Around tiles all other axes (of which each has other operands, as heads have), around what is inside of a tile
     // the loops over tiles.
     LoopIds order = view_.loops(nest.block);
@@ -253,7 +257,7 @@ class OpenBlock {
     std::vector<Nest> result;
     for (size_t k = 0; k < names.size(); ++k) {
       LoopIds copies = view_.loops(names[k]);
-      if (k < sizes.size()) copies.erase(copies.begin());
+      copies.erase(copies.begin());
       Nest made{names[k], {}};
       for (const LoopId each : whole.loops)
         made.loops.push_back(copies[static_cast<size_t>(std::ranges::find(order, each) - order.begin())]);
@@ -300,10 +304,14 @@ class OpenBlock {
     std::erase(order, along);
     order.insert(order.begin() + static_cast<std::ptrdiff_t>(view_.block(nest.block).axes.size()) - 1, (*parts)[0]);
     order.push_back((*parts)[1]);
-    if (!schedule.reorder(order).ok() || !schedule.vectorize((*parts)[1]).ok()) {
+    const auto stored = schedule.reorder(order).ok() ? schedule.keep_in_registers(nest.block, (*parts)[0])
+                                                     : Result<std::string>(std::string());
+    if (!schedule.vectorize((*parts)[1]).ok()) {
       schedule = before;
       return;
     }
+    if (stored.ok()) write_out_beside(builder_, nest.block, *stored);
+    lay_out_initialization(builder_, nest.block);
     // The last vector's lanes beyond the end are left out.
     if (extent > lanes && extent % lanes != 0) (void)tried(schedule.peel((*parts)[0], "last"));
   }
