@@ -21,6 +21,7 @@ ConstantParts take_constant_parts(Kernel& kernel) {
     if (input >= 0 && !kernel.buffers[static_cast<size_t>(input)].is_constant) varying.insert(input);
   for (const Statement& statement : kernel.body) {
     Access& access = accesses.emplace_back();
+    access.written = resized({statement});
     for_each_block(statement, [&](const Block& block, const auto&) { access.written.merge(stores(block)); });
     for_each_expression(statement, [&](const Expr& e) { access.read.merge(loads(e)); });
     for (const int buffer : access.written)
@@ -49,9 +50,11 @@ ConstantParts take_constant_parts(Kernel& kernel) {
     if (accesses[k].constant) known.insert(accesses[k].written.begin(), accesses[k].written.end());
   }
   kernel.body = std::move(rest);
+  std::set<int> used;  // by blocks, and by what asks how often or whether they run
+  for (const Statement& statement : kernel.body) used.merge(touched(statement));
   for (const int buffer : known) {
     const bool made = !writers(parts.kernel, buffer).empty() && kernel.buffers[buffer].scope == Scope::kArgument;
-    if (made && !readers(kernel, buffer).empty()) parts.buffers.push_back(buffer);
+    if (made && used.contains(buffer)) parts.buffers.push_back(buffer);
   }
   return parts;
 }

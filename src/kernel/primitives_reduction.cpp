@@ -273,10 +273,17 @@ Result<std::string> keep_in_registers(Kernel& kernel, const std::string& name, L
   std::vector<Iterator> tile, first, last;
   for (const Loop* loop : inside) {
     if (loop->body.size() != 1) return invalid(name, "a block alone in the loops of its tile expected");
-    if (reducing.contains(loop->variable)) visible.erase(loop->variable);
-    if (loop == inside.front() || !spatial.contains(loop->variable)) continue;
-    if (reducing.contains(loop->variable) || !te::as_constant(loop->extent) || loop->kind != LoopKind::kSerial)
-      return invalid(text(LoopId{loop->variable}), "a serial loop of constant extent over axes alone expected");
+    if (loop == inside.front()) continue;
+    const bool reduces = reducing.contains(loop->variable), is_over_axes = spatial.contains(loop->variable);
+    if (!reduces && !is_over_axes && te::as_constant(loop->extent) == 1) continue;
+    if (reduces == is_over_axes || loop->kind != LoopKind::kSerial)
+      return invalid(text(LoopId{loop->variable}), "a serial loop over axes or over the reduction alone expected");
+    if (reduces) {
+      visible.erase(loop->variable);
+      continue;
+    }
+    if (!te::as_constant(loop->extent))
+      return invalid(text(LoopId{loop->variable}), "a tile of constant extents expected, data decide this one");
     for (auto* list : {&before, &behind}) list->emplace_back(kernel.next_variable++, loop->extent);
     tile.push_back({loop->extent, loop_variable(loop->variable)});
     first.push_back({loop->extent, loop_variable(before.back().variable)});
@@ -340,7 +347,8 @@ Result<std::string> reduce_in_lanes(Kernel& kernel, const std::string& name, Loo
       te::as_constant(around.back()->extent))
     return invalid(text(id), "the last loop around {}, over its reduction, expected, whose extent data decide", name);
   for (auto loop = outermost; loop != around.end(); ++loop)
-    if (spatial.contains((*loop)->variable) || (*loop)->body.size() != 1 || (*loop)->kind != LoopKind::kSerial)
+    if (!reducing.contains((*loop)->variable) || spatial.contains((*loop)->variable) || (*loop)->body.size() != 1 ||
+        (*loop)->kind != LoopKind::kSerial)
       return invalid(text(LoopId{(*loop)->variable}), "a serial loop over the reduction alone expected");
   const auto number = static_cast<int>(iterator - block.reduce.begin()), rank = static_cast<int>(block.axes.size());
   const Expr length = around.back()->extent, steps = te::floor_div(length, te::index(lanes));

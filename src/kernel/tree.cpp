@@ -300,14 +300,14 @@ bool is_argument(const Kernel& kernel, int buffer) {
          std::find(kernel.inputs.begin(), kernel.inputs.end(), buffer) != kernel.inputs.end();
 }
 
-std::set<int> resized(const Kernel& kernel) {
+std::set<int> resized(const Statements& statements) {
   std::set<int> buffers;
   std::vector<const Statement*> ancestors;
   const auto look = [&](const Statement& statement) {
     if (const auto* resize = std::get_if<Resize>(&statement.node)) buffers.insert(resize->buffer);
     return false;
   };
-  find(kernel.body, look, ancestors, [](const Statements&, size_t) {});
+  find(statements, look, ancestors, [](const Statements&, size_t) {});
   return buffers;
 }
 

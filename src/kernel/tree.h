@@ -84,7 +84,8 @@ bool is_output(const Kernel& kernel, int buffer);
 bool is_argument(const Kernel& kernel, int buffer);
 
 /// Buffers that get their memory by a Resize.
-std::set<int> resized(const Kernel& kernel);
+std::set<int> resized(const Statements& statements);
+inline std::set<int> resized(const Kernel& kernel) { return resized(kernel.body); }
 /// Whether data decide the size of a buffer.
 bool has_dynamic_sizes(const Kernel& kernel);
 
