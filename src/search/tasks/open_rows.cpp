@@ -18,7 +18,7 @@ using te::Expr;
 /// Operations on a row from which on a loop pays: what is less moves elements, which a loop would move twice more.
 constexpr double kLeastWork = 1'000;
 /// Rows that are computed at a time, so that weights are read once for all of them: fewer the more work one is, since
-/// some of the last ones are computed for nothing. (Two layers of 256x1024: 2.1 ms by 8 rows, 1.8 by 16 or 32.)
+/// some of the last ones are computed for nothing.
 int64_t rows_at_once(double work) { return work < (1 << 21) ? 16 : work < (1 << 26) ? 8 : 1; }
 
 /// The symbol that counts the rows of a value; "" where it has none, or where data decide more than their number.
@@ -67,9 +67,13 @@ class RowProgram {
       for (const Expr& e : body->bodies)
         if (!stays_in_row(e, has_rows)) return std::nullopt;
       sum += has_rows ? points * static_cast<double>(body->bodies.size()) : 0;
+      reduces_tensors_ |= has_rows && !body->reduce.empty() && body->axes.size() > 2;
     }
     return sum;
   }
+
+  /// Of what was worked on: whether reductions give more for a row than a vector (filters of images).
+  bool reduces_tensors() const { return reduces_tensors_; }
 
  private:
   bool has_rows(const te::BufferRef& buffer) const {
@@ -102,6 +106,7 @@ class RowProgram {
   const te::Program& program_;
   const std::vector<bool>& is_row_;
   std::vector<bool> are_rows_;  ///< stages so far
+  bool reduces_tensors_ = false;
 };
 
 /// Nodes that one loop may run.
@@ -109,6 +114,7 @@ struct Cluster {
   std::string rows;
   std::vector<NodeId> nodes;
   double work = 0;
+  bool reduces_tensors = false;
   std::set<ValueId> made;    ///< by them
   std::set<ValueId> behind;  ///< by others, of what they made
 };
@@ -132,7 +138,8 @@ class RowFinder {
       return std::ranges::any_of(node.inputs, is_in) || std::ranges::any_of(node.captures, is_in);
     };
     const std::string rows = rows_of(node);
-    const std::optional<double> work = rows.empty() ? std::nullopt : work_on_row(id);
+    bool reduces_tensors = false;
+    const std::optional<double> work = rows.empty() ? std::nullopt : work_on_row(id, reduces_tensors);
     if (work) {
       auto [cluster, is_new] = open_.try_emplace(rows);
       if (reads(cluster->second.behind)) {
@@ -142,6 +149,7 @@ class RowFinder {
       cluster->second.rows = rows;
       cluster->second.nodes.push_back(id);
       cluster->second.work += *work;
+      cluster->second.reduces_tensors |= reduces_tensors;
       cluster->second.made.insert(node.outputs.begin(), node.outputs.end());
     }
     for (auto& [other, cluster] : open_)
@@ -169,13 +177,16 @@ class RowFinder {
     return reads_rows ? rows : "";
   }
 
-  std::optional<double> work_on_row(NodeId id) const {
+  std::optional<double> work_on_row(NodeId id, bool& reduces_tensors) const {
     const auto program = graph_.node(id).op->compute(context_of(graph_, id));
     if (!program.ok()) return std::nullopt;
     std::vector<bool> is_row;
     for (const ValueId input : graph_.node(id).inputs)
       is_row.push_back(input.valid() && !search::rows_of(graph_, input).empty());
-    return RowProgram(*program, is_row).work();
+    RowProgram rows(*program, is_row);
+    const std::optional<double> work = rows.work();
+    reduces_tensors = rows.reduces_tensors();
+    return work;
   }
 
   const Graph& graph_;
@@ -209,7 +220,7 @@ Result<int> compute_some_rows_at_a_time(Graph& graph) {
   TRY(const std::vector<Cluster> clusters, RowFinder(graph).find());
   int loops = 0;
   for (const Cluster& cluster : clusters) {
-    if (cluster.work < kLeastWork) continue;
+    if (cluster.work < kLeastWork || !cluster.reduces_tensors) continue;
     const RowNodes rows = row_nodes(graph, cluster);
     if (rows.rows.empty() || rows.outputs.empty()) continue;
     // What can't be made so stays as it was; so does what another loop both reads and is read by.

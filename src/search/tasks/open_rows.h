@@ -6,8 +6,9 @@
 
 namespace isomer::search {
 
-/// Nodes that work a lot on each such row become loops over some rows at a time (row_loop.h): inside of them sizes are
-/// known, so that there are tasks and schedules as elsewhere. How many loops there are. Errors: those of inference.
+/// Nodes that work a lot on each such row, an image or a matrix, become loops over some rows at a time (row_loop.h):
+/// inside of them sizes are known, so that there are tasks and schedules as elsewhere. (Of vectors all rows together
+/// have tiles: kernel/space/open_loops.h.) How many loops there are. Errors: those of inference.
 Result<int> compute_some_rows_at_a_time(Graph& graph);
 
 }  // namespace isomer::search
