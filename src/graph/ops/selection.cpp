@@ -202,21 +202,24 @@ Result<te::Program> non_zero_compute(const OpContext& context) {
     const Expr element = context.load(0, position);
     return element.dtype() == DataType::kBool ? element : te::logical_not(te::equal(element, 0));
   };
+  const Shape& shape = context.shape(0);
+  te::Program program;
+  std::vector<Expr> all;
+  for (int k = 0; k < rank; ++k) all.push_back(te::reduce_axis(k));
+  const Expr count = program.load(
+      program.reduce({}, shape, te::sum(DataType::kInt64), te::cast(DataType::kInt64, is_set(all))), {});
   Writer writer;
   const Buffer found = writer.buffer(DataType::kInt64, {Dim(rank), context.fresh(0, 1)});
-  const Buffer count = writer.counter(), next = writer.counter();
-  const Shape& shape = context.shape(0);
-  Block block = writer.loops(shape, -1, [&](const std::vector<Expr>& position) {
-    return Block{te::if_then(is_set(position), {count.increment()})};
-  });
-  block.push_back(te::resize(found.local, {te::index(rank), count.get()}));
+  const Buffer next = writer.counter();
+  Block block = {te::resize(found.local, {te::index(rank), count})};
+  // Each place is written where the next one goes that is set, which takes it over: no branch is taken by chance.
   append(block, writer.loops(shape, -1, [&](const std::vector<Expr>& position) {
     Block write;
     for (int k = 0; k < rank; ++k) write.push_back(found.put({te::index(k), next.get()}, position[k]));
-    write.push_back(next.increment());
-    return Block{te::if_then(is_set(position), std::move(write))};
+    write.push_back(next.set(next.get() + te::cast(DataType::kInt64, is_set(position))));
+    return Block{te::if_then(next.get() < count, std::move(write))};
   }));
-  return writer.finish(context, std::move(block), {found});
+  return writer.finish(context, std::move(block), {found}, std::move(program));
 }
 
 // Compress

@@ -1,6 +1,8 @@
 #include "kernel/space/open_loops.h"
 
 #include <algorithm>
+#include <bit>
+#include <optional>
 
 #include "graph/te/simplify.h"
 #include "kernel/open_sizes.h"
@@ -281,15 +283,32 @@ class OpenBlock {
     return true;
   }
 
-  /// Lanes along the axis in which results lie side by side.
+  /// Lanes along the axis in which results lie side by side, or, where these are few, along one in which they read what
+  /// does.
   void lay_out_lanes(const Nest& nest) {
     const Block& block = view_.block(nest.block);
+    const int64_t lanes = view_.lanes(block);
     if (block.writes[0].index.empty()) return;
     const Expr& last = block.writes[0].index.back();
-    for (size_t axis = 0; axis < block.axes.size(); ++axis)
-      if (te::as_constant(te::simplify_index(last - te::axis(static_cast<int>(axis)))) &&
-          view_.extent(nest.loops[axis]) != 1)
-        return lay_out_along(nest, axis, view_.lanes(block));
+    for (size_t axis = 0; axis < block.axes.size(); ++axis) {
+      const int64_t extent = view_.extent(nest.loops[axis]);
+      if (!te::as_constant(te::simplify_index(last - te::axis(static_cast<int>(axis)))) || extent == 1) continue;
+      const auto other = extent > 0 && extent < lanes / 2 ? axis_of_reads(nest) : std::nullopt;
+      return lay_out_along(nest, other.value_or(axis), lanes);
+    }
+  }
+
+  /// An open axis along which everything that is read lies side by side, or stays.
+  std::optional<size_t> axis_of_reads(const Nest& nest) const {
+    const Kernel typical = with_sizes(view_.kernel(), kTypicalSize);
+    const std::vector<LoadAccess> accesses = load_accesses(typical, *place_of_block(typical, nest.block).block);
+    for (size_t axis = 0; axis < view_.block(nest.block).axes.size(); ++axis) {
+      const auto lies_so = [&](const LoadAccess& a) { return a.axes[axis] == 0 || a.axes[axis] == 1; };
+      const auto moves = [&](const LoadAccess& a) { return a.axes[axis] == 1; };
+      if (is_open(nest.loops[axis]) && std::ranges::all_of(accesses, lies_so) && std::ranges::any_of(accesses, moves))
+        return axis;
+    }
+    return std::nullopt;
   }
 
   /// Lanes along the axis, innermost.
@@ -298,6 +317,7 @@ class OpenBlock {
     const Schedule before = schedule;
     const LoopId along = nest.loops[axis];
     const int64_t extent = view_.extent(along);
+    if (extent > 0) lanes = std::min<int64_t>(lanes, std::bit_ceil(static_cast<uint64_t>(extent)));
     const auto parts = schedule.split(along, Integers{-1, lanes});
     if (!parts.ok()) return;
     LoopIds order = nest.loops;
