@@ -76,6 +76,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"bytes", {3, 70}, 1, "s: float32[] = {0.02}\n  z: uint8[] = {128}\n  y = QuantizeLinear(r, s, z)"},
         Case{"truths", {3, 70}, 1, "zero: float32[] = {0}\n  y = Greater(r, zero)"},
         Case{"transposed", {17, 70}, 1, "y = Transpose(r) {perm = [1,0]}"},
+        Case{"pairs", {2, 70}, 1, "y = Transpose(r) {perm = [1,0]}"},
         Case{"filters",
              {1, 7, 70},
              2,
