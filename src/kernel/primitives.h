@@ -46,8 +46,8 @@ Result<LoopId> partition(Kernel& kernel, LoopId loop, int64_t at);
 /// Replaces a loop whose extent data decide by two for each of the sizes, which become smaller: one over tiles and one
 /// inside of a tile, for as many iterations as those before have left. Of the last size the last tile begins where it
 /// ends with the loop, and computes anew what others have computed (Halide's ShiftInwards); if all iterations together
-/// are fewer they are those of a last loop (in one that runs once then). The loop is over axes and around one block, which reads nothing that it
-/// writes.
+/// are fewer they are those of a last loop (in one that runs once then). The loop is over axes and around one block,
+/// which reads nothing that it writes.
 Result<LoopIds> shift_inwards(Kernel& kernel, LoopId loop, const Integers& sizes);
 Result<void> annotate(Kernel& kernel, LoopId loop, const std::string& key, int64_t value);
 
@@ -115,8 +115,8 @@ Result<void> pad(Kernel& kernel, const std::string& block, int64_t axis);
 /// each: quotients and remainders by `factor`. The channels of groups are dims then: [1, 128, 56, 56] becomes
 /// [1, 32, 4, 56, 56]. Before all that makes loops other than `lower` does.
 Result<void> split_dims(Kernel& kernel, const std::string& block, int64_t axis, int64_t factor);
-/// An axis of a block alone in loops of its own becomes two, quotients and remainders by a factor of which its extent is
-/// a multiple whatever the sizes are: phases of a transposed convolution. Buffers stay as they are.
+/// An axis of a block alone in loops of its own becomes two, quotients and remainders by a factor of which its extent
+/// is a multiple whatever the sizes are: phases of a transposed convolution. Buffers stay as they are.
 Result<void> split_axis(Kernel& kernel, const std::string& block, int64_t axis, int64_t factor);
 /// Neighbouring dims of buffers over which neighbouring iterators of blocks run, everywhere, become one dim and one
 /// iterator: [1, 64, 56, 56] may become [1, 64, 3136]. Reductions over one step go (but for a last one). Before all

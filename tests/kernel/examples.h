@@ -36,6 +36,16 @@ Example random_byte_sum(Random& random);
 std::vector<Tensor> integers(const Example& example, Random& random);
 /// `constants`: inputs, by number, that are known when code is made.
 Kernel lowered(const Example& example, const std::set<size_t>& constants = {});
+
+/// A task of which data decide the size n.
+struct OpenExample {
+  const char* name;
+  const char* program;
+  std::vector<Shape> inputs;
+};
+const std::vector<OpenExample>& open_examples();
+Kernel lowered_open(const OpenExample& example);
+
 /// Compiled and run on small integers it gives what the kernel as it was lowered gives. Kernels that are too long to be
 /// compiled pass.
 void expect_same_meaning(const Example& example, const Schedule& schedule, const Kernel& kernel);

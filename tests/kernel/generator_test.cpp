@@ -11,6 +11,7 @@
 #include "kernel/examples.h"
 #include "kernel/fingerprint.h"
 #include "kernel/run_kernel.h"
+#include "kernel/space/open_loops.h"
 
 namespace isomer::kernel::test {
 namespace {
@@ -43,21 +44,24 @@ std::vector<Example> tasks() {
 /// What the tasks become: traces and kernels; their machine code.
 std::pair<std::string, std::string> generated() {
   Hasher schedules, code;
-  for (const std::string cpu : {"x86-64", "haswell", "skylake-avx512"})
-    for (const Example& example : tasks()) {
-      const CpuTarget target = *parse_cpu_target("cpu=" + cpu);
-      const Machine machine{.vectors = target.vectors(),
-                            .caches = caches_of(target.cpu),
-                            .wide_multiply_adds = wide_multiply_adds_of(target.cpu),
-                            .word_parts = target.word_parts(),
-                            .threads = 2};
-      const Kernel kernel = lowered(example, {example.inputs.size() - 1});
-      const Schedule schedule = default_schedule(Schedule(kernel), machine);
+  for (const std::string cpu : {"x86-64", "haswell", "skylake-avx512"}) {
+    const CpuTarget target = *parse_cpu_target("cpu=" + cpu);
+    const Machine machine{.vectors = target.vectors(),
+                          .caches = caches_of(target.cpu),
+                          .wide_multiply_adds = wide_multiply_adds_of(target.cpu),
+                          .word_parts = target.word_parts(),
+                          .threads = 2};
+    const auto add = [&](std::string_view name, const Schedule& schedule) {
       schedules.add(hash(schedule.trace())).add(structural_hash(schedule.finish()));
       const auto made = compile(schedule.finish(), target);
-      CHECK(made.ok()) << example.name << ": " << made.error().message();
+      CHECK(made.ok()) << name << ": " << made.error().message();
       code.add(std::span<const std::byte>(made->image));
-    }
+    };
+    for (const Example& example : tasks())
+      add(example.name, default_schedule(Schedule(lowered(example, {example.inputs.size() - 1})), machine));
+    for (const OpenExample& example : open_examples())
+      add(example.name, with_open_loops(Schedule(lowered_open(example)), machine));
+  }
   return {schedules.finish().hex(), code.finish().hex()};
 }
 

@@ -9,7 +9,6 @@
 #include <numeric>
 #include <sstream>
 
-#include "graph/te/program_text.h"
 #include "kernel/access.h"
 #include "kernel/default_schedule.h"
 #include "kernel/examples.h"
@@ -706,48 +705,6 @@ TEST_P(OnExample, RandomTracesKeepTheMeaning) {
   }
 }
 
-/// A task of which data decide the size n.
-struct OpenExample {
-  const char* name;
-  const char* program;
-  std::vector<Shape> inputs;
-};
-
-const std::vector<OpenExample>& open_examples() {
-  const Dim n = Dim::symbol("n");
-  static const std::vector<OpenExample> examples = {
-      {"product",
-       "s0 = reduce [n,6] over [5] with sum:float32 { in0[i0, r0]:float32*in1[r0, i1]:float32 }\noutput s0\n",
-       {{n, 5}, {5, 6}}},
-      {"square",
-       "s0 = reduce [n,n] over [5] with sum:float32 { in0[i0, r0]:float32*in0[i1, r0]:float32 }\noutput s0\n",
-       {{n, 5}}},
-      {"sum",
-       "s0 = reduce [3,4] over [n] with sum:float32 { in0[i0, r0]:float32*in1[r0, i1]:float32 }\noutput s0\n",
-       {{3, n}, {n, 4}}},
-      {"filter",
-       "s0 = reduce [4,n] over [2,3] with sum:float32 { select(0 <= i1 + r1 - 1 && i1 + r1 - 1 < n, in0[r0, i1 + r1 - "
-       "1]:float32, 0)*in1[i0, r0, r1]:float32 }\noutput s0\n",
-       {{2, n}, {4, 2, 3}}},
-      {"rows",
-       "s0 = reduce [3] over [n] with max:float32 { in0[i0, r0]:float32 }\n"
-       "s1 = map [3,n] { in0[i0, i1]:float32 - s0[i0]:float32 }\noutput s1\n",
-       {{3, n}}},
-      {"means", "s0 = reduce [2] over [n,n] with sum:float32 { in0[i0, r0, r1]:float32 }\noutput s0\n", {{2, n, n}}},
-      {"movement", "s0 = map [n,3] { in0[i1, n - 1 - i0]:float32*2 }\noutput s0\n", {{3, n}}}};
-  return examples;
-}
-
-Kernel lowered(const OpenExample& example) {
-  const auto program = te::parse_program(example.program);
-  CHECK(program.ok()) << program.error().message();
-  std::vector<TaskType> types;
-  for (const Shape& shape : example.inputs) types.push_back({DataType::kFloat32, shape});
-  auto kernel = lower(*program, types, {{"n"}});
-  CHECK(kernel.ok()) << kernel.error().message();
-  return *std::move(kernel);
-}
-
 void expect_same_meaning(const OpenExample& example, const Schedule& schedule, const Kernel& kernel) {
   SCOPED_TRACE(fmt::format("{}\n{}", print(schedule.trace()), print(schedule.finish())));
   for (const int64_t n : {0, 1, 4, 7, 18}) {
@@ -772,7 +729,7 @@ void expect_same_meaning(const OpenExample& example, const Schedule& schedule, c
 class OnOpenExample : public testing::TestWithParam<OpenExample> {};
 
 TEST_P(OnOpenExample, RandomTracesKeepTheMeaning) {
-  const Kernel kernel = lowered(GetParam());
+  const Kernel kernel = lowered_open(GetParam());
   const int count = is_long_run() ? 500 : 15;
   for (int seed = 0; seed < count; ++seed) {
     SCOPED_TRACE(fmt::format("seed {}", seed));
@@ -786,7 +743,7 @@ TEST_P(OnOpenExample, RandomTracesKeepTheMeaning) {
 }
 
 TEST_P(OnOpenExample, HasAScheduleForMachinesOfAllWidths) {
-  const Kernel kernel = lowered(GetParam());
+  const Kernel kernel = lowered_open(GetParam());
   for (const VectorUnit& vectors : kVectorUnits)
     for (const int threads : {1, 3}) {
       Machine machine;

@@ -206,8 +206,8 @@ Result<te::Program> non_zero_compute(const OpContext& context) {
   te::Program program;
   std::vector<Expr> all;
   for (int k = 0; k < rank; ++k) all.push_back(te::reduce_axis(k));
-  const Expr count = program.load(
-      program.reduce({}, shape, te::sum(DataType::kInt64), te::cast(DataType::kInt64, is_set(all))), {});
+  const Expr count =
+      program.load(program.reduce({}, shape, te::sum(DataType::kInt64), te::cast(DataType::kInt64, is_set(all))), {});
   Writer writer;
   const Buffer found = writer.buffer(DataType::kInt64, {Dim(rank), context.fresh(0, 1)});
   const Buffer next = writer.counter();
