@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "kernel/primitives.h"
 #include "kernel/regions.h"
 #include "kernel/tree.h"
