@@ -43,8 +43,7 @@ class AccessPlans {
   const te::Polynomial& difference(const Expr& comparison);
   /// Whether evaluating it where nobody asked for it could fault: it holds a load that is not proved, or a division.
   bool may_fault(const Expr& expr);
-  /// Whether it loads anything but sizes.
-  bool reads_data(const Expr& expr) const { return sizes_.reads_data(expr); }
+  const OpenSizes& sizes() const { return sizes_; }
   /// Indices and conditions in normal form.
   Expr simplified(const Expr& expr) const;
 

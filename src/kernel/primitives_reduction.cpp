@@ -303,10 +303,8 @@ Result<std::string> keep_in_registers(Kernel& kernel, const std::string& name, L
   store.initialize = false;
   store.bodies.clear();
   for (Iterator& axis : store.axes) axis.binding = substitute(axis.binding, stored);
-  if (const Expr kept = restricted(block.predicate, visible))
-    store.predicate = substitute(kept, stored);
-  else
-    store.predicate = {};
+  const Expr kept = restricted(block.predicate, visible);
+  store.predicate = kept ? substitute(kept, stored) : Expr();
   std::vector<Expr> point;
   Shape shape;
   for (const Iterator& each : tile) {
@@ -314,10 +312,10 @@ Result<std::string> keep_in_registers(Kernel& kernel, const std::string& name, L
     shape.push_back(Dim(each.extent));
   }
   for (Write& write : block.writes) {
-    Buffer registers = kernel.buffers[static_cast<size_t>(write.buffer)];
-    registers = {fresh_buffer_name(kernel, registers.name + ".registers"), registers.dtype, shape, Scope::kRegister};
+    const Buffer& target = kernel.buffers[static_cast<size_t>(write.buffer)];
     const auto number = static_cast<int>(kernel.buffers.size());
-    kernel.buffers.push_back(std::move(registers));
+    kernel.buffers.push_back(
+        {fresh_buffer_name(kernel, target.name + ".registers"), target.dtype, shape, Scope::kRegister});
     write = {number, point};
     start.writes.push_back({number, te::axes(static_cast<int>(shape.size()))});
     store.bodies.push_back(load_buffer(kernel, number, point));

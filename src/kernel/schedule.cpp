@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 
+#include "kernel/access_plan.h"
 #include "kernel/compact.h"
 #include "kernel/micro_kernel.h"
 #include "kernel/primitives.h"
@@ -150,18 +151,12 @@ Result<void> check_scopes(const Kernel& kernel, const std::string& primitive) {
 
 /// Buffers whose sizes data decide get them from the caller or a Resize, and lie in memory that those know.
 Result<void> check_open_buffers(const Kernel& kernel, const std::string& primitive) {
-  std::optional<std::set<int>> used, sized;
-  for (size_t b = 0; b < kernel.buffers.size(); ++b) {
-    const auto number = static_cast<int>(b);
-    const Buffer& buffer = kernel.buffers[b];
-    if (constants(buffer.shape)) continue;
-    if (!used) {
-      used.emplace();
-      for (const Statement& root : kernel.body) used->merge(touched(root));
-      sized = resized(kernel);
-      sized->insert(kernel.inputs.begin(), kernel.inputs.end());
-    }
-    if (used->contains(number) && (buffer.scope != Scope::kArgument || !sized->contains(number)))
+  std::set<int> used, sized = resized(kernel);
+  for (const Statement& root : kernel.body) used.merge(touched(root));
+  sized.insert(kernel.inputs.begin(), kernel.inputs.end());
+  for (const int number : used) {
+    const Buffer& buffer = kernel.buffers[static_cast<size_t>(number)];
+    if (!has_static_shape(buffer) && (buffer.scope != Scope::kArgument || !sized.contains(number)))
       return invalid(primitive, "a size that is known expected of '{}', data decide it", buffer.name);
   }
   return {};
@@ -257,8 +252,10 @@ Result<Arguments> Schedule::apply(const std::string& name, Arguments arguments) 
   if (!results.ok()) return std::move(results).error().within(name);
   TRY_VOID(check_size(changed, name));
   TRY_VOID(check_scopes(changed, name));
-  TRY_VOID(check_open_buffers(changed, name));
-  TRY_VOID(check_overlaps(changed, name));
+  if (!std::ranges::all_of(changed.buffers, has_static_shape)) {
+    TRY_VOID(check_open_buffers(changed, name));
+    TRY_VOID(check_overlaps(changed, name));
+  }
   if (auto stays = check_micro_kernels(changed); !stays.ok()) return std::move(stays).error().within(name);
   kernel_ = std::move(changed);
   trace_.instructions.push_back({name, std::move(arguments), *results});

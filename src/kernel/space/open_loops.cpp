@@ -75,6 +75,7 @@ class OpenBlock {
     const Block& block = view_.block(name_);
     const Nest nest{name_, view_.loops(name_)};
     if (nest.loops.size() != block.axes.size() + block.reduce.size() || block.writes.size() != 1) return;
+    typical_ = with_sizes(view_.kernel(), kTypicalSize);
     const int64_t work = work_of_small();
     const std::vector<std::string> before = builder_.schedule.blocks();
     if (!block.is_reduction() || (!lay_out_tiles(nest) && !reduce_in_lanes(nest))) lay_out_lanes(nest);
@@ -147,7 +148,7 @@ class OpenBlock {
 
   bool lay_out_packed(const Nest& whole) {
     Preferring preferring;
-    Builder typical(Schedule(with_sizes(view_.kernel(), kTypicalSize)), builder_.machine(), preferring);
+    Builder typical(Schedule(typical_), builder_.machine(), preferring);
     const Block& block = typical.view.block(name_);
     Tiled reduction{name_, {}, write_strides(typical.kernel(), block), true};
     for (size_t k = 0; k < block.axes.size(); ++k) reduction.extents.push_back(typical.view.extent(whole.loops[k]));
@@ -270,10 +271,9 @@ class OpenBlock {
 
   /// Lanes along a reduction whose elements lie side by side.
   bool reduce_in_lanes(const Nest& nest) {
-    const Kernel typical = with_sizes(view_.kernel(), kTypicalSize);
-    const BlockPlace place = place_of_block(typical, name_);
+    const BlockPlace place = place_of_block(typical_, name_);
     const LoopId last = nest.loops.back();
-    for (const LoadAccess& access : load_accesses(typical, *place.block))
+    for (const LoadAccess& access : load_accesses(typical_, *place.block))
       if (!access.reduce.empty() && access.reduce.back() != 1 && access.reduce.back() != 0) return false;
     const auto partial = builder_.schedule.reduce_in_lanes(name_, last, view_.lanes(*place.block));
     if (!partial.ok()) return false;
@@ -300,8 +300,7 @@ class OpenBlock {
 
   /// An open axis along which everything that is read lies side by side, or stays.
   std::optional<size_t> axis_of_reads(const Nest& nest) const {
-    const Kernel typical = with_sizes(view_.kernel(), kTypicalSize);
-    const std::vector<LoadAccess> accesses = load_accesses(typical, *place_of_block(typical, nest.block).block);
+    const std::vector<LoadAccess> accesses = load_accesses(typical_, *place_of_block(typical_, name_).block);
     for (size_t axis = 0; axis < view_.block(nest.block).axes.size(); ++axis) {
       const auto lies_so = [&](const LoadAccess& a) { return a.axes[axis] == 0 || a.axes[axis] == 1; };
       const auto moves = [&](const LoadAccess& a) { return a.axes[axis] == 1; };
@@ -324,9 +323,9 @@ class OpenBlock {
     std::erase(order, along);
     order.insert(order.begin() + static_cast<std::ptrdiff_t>(view_.block(nest.block).axes.size()) - 1, (*parts)[0]);
     order.push_back((*parts)[1]);
-    const auto stored = schedule.reorder(order).ok() ? schedule.keep_in_registers(nest.block, (*parts)[0])
-                                                     : Result<std::string>(std::string());
-    if (!schedule.vectorize((*parts)[1]).ok()) {
+    const bool is_in_order = schedule.reorder(order).ok();
+    const auto stored = schedule.keep_in_registers(nest.block, (*parts)[0]);
+    if (!is_in_order || !schedule.vectorize((*parts)[1]).ok()) {
       schedule = before;
       return;
     }
@@ -339,6 +338,7 @@ class OpenBlock {
   Builder& builder_;
   const View& view_;
   const std::string name_;
+  Kernel typical_;  ///< before tiles
 };
 
 }  // namespace
