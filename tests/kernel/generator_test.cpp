@@ -31,9 +31,22 @@ const Example& elementary_functions() {
   return example;
 }
 
+/// Numbers of 16 bits have code of their own.
+Example halves(DataType type) {
+  const std::string name(isomer::name(type));
+  return {fmt::format("pooling of {}", name),
+          fmt::format("s0 = reduce [4, 15, 32] over [2] with max:{0} {{ in0[i0, i1*2 + r0, i2]:{0} }}\n"
+                      "s1 = map [4, 15, 32] {{ max(s0[i0, i1, i2]:{0}*in1[i2]:{0}, 0:{0}) }}\noutput s1\n",
+                      name),
+          {{4, 32, 32}, {32}},
+          type};
+}
+
 std::vector<Example> tasks() {
   std::vector<Example> all = examples();
   all.push_back(elementary_functions());
+  all.push_back(halves(DataType::kFloat16));
+  all.push_back(halves(DataType::kBFloat16));
   for (uint64_t seed = 0; all.size() < kTasks; ++seed) {
     Random random(seed);
     all.push_back(random_example(random));
@@ -44,7 +57,7 @@ std::vector<Example> tasks() {
 /// What the tasks become: traces and kernels; their machine code.
 std::pair<std::string, std::string> generated() {
   Hasher schedules, code;
-  for (const std::string cpu : {"x86-64", "haswell", "skylake-avx512"}) {
+  for (const std::string cpu : {"x86-64", "haswell", "skylake-avx512", "znver4"}) {
     const CpuTarget target = *parse_cpu_target("cpu=" + cpu);
     const Machine machine{.vectors = target.vectors(),
                           .caches = caches_of(target.cpu),

@@ -278,6 +278,12 @@ llvm::Value* apply_integer(Builder& build, BinaryOp op, DataType dtype, llvm::Va
   return nullptr;
 }
 
+/// Whether it is instructions of vectors whatever LLVM finds out about its operands.
+bool is_plain(UnaryOp op) { return op == UnaryOp::kNeg || op == UnaryOp::kAbs || op == UnaryOp::kSqrt; }
+bool is_plain(BinaryOp op) {
+  return op == BinaryOp::kAdd || op == BinaryOp::kSub || op == BinaryOp::kMul || op == BinaryOp::kDiv;
+}
+
 bool is_logical(BinaryOp op) {
   return op == BinaryOp::kAnd || op == BinaryOp::kOr || op == BinaryOp::kXor || op == BinaryOp::kEqual ||
          op == BinaryOp::kLess || op == BinaryOp::kLessEqual;
@@ -291,13 +297,15 @@ llvm::Value* as_byte(Builder& build, llvm::Value* x) {
 }  // namespace
 
 llvm::Value* apply(const Site& site, UnaryOp op, DataType dtype, llvm::Value* x) {
-  if (is_float(dtype)) return apply_real(site, op, x);
+  if (is_float(dtype)) return apply_real(site, op, is_plain(op) ? x : to_compare(site, dtype, x));
   if (dtype == DataType::kBool && (op == UnaryOp::kNeg || op == UnaryOp::kAbs)) return x;
   return apply_integer(site.build, op, dtype, x);
 }
 
 llvm::Value* apply(const Site& site, BinaryOp op, DataType dtype, llvm::Value* a, llvm::Value* b) {
-  if (is_float(dtype)) return apply_real(site, op, a, b);
+  if (is_float(dtype))
+    return is_plain(op) ? apply_real(site, op, a, b)
+                        : apply_real(site, op, to_compare(site, dtype, a), to_compare(site, dtype, b));
   if (dtype != DataType::kBool || is_logical(op)) return apply_integer(site.build, op, dtype, a, b);
   llvm::Value* const bytes =
       apply_integer(site.build, op, DataType::kUInt8, as_byte(site.build, a), as_byte(site.build, b));

@@ -58,7 +58,20 @@ llvm::Value* float_of_brain(Builder& build, llvm::Value* stored) {
   return build.CreateBitCast(bits, float_like(build, stored));
 }
 
-llvm::Value* brain_of_float(Builder& build, llvm::Value* value) {
+/// The bits that a float was widened from; nullptr: it was not.
+llvm::Value* brain_in(llvm::Value* value) {
+  namespace is = llvm::PatternMatch;
+  llvm::Value* stored = nullptr;
+  const bool found = is::match(value, is::m_BitCast(is::m_Shl(is::m_ZExt(is::m_Value(stored)), is::m_SpecificInt(16))));
+  return found && stored->getType()->getScalarType()->isIntegerTy(16) ? stored : nullptr;
+}
+
+llvm::Value* brain_of_float(const Site& site, llvm::Value* value) {
+  Builder& build = site.build;
+  if (llvm::Value* const stored = brain_in(value)) return stored;
+  if (site.target.has("avx512bf16") && site.target.has("avx512vl"))
+    return build.CreateBitCast(build.CreateFPTrunc(value, widened(build.getBFloatTy(), lanes_of(value))),
+                               bits_like(build, value, 16));
   llvm::Value* const bits = build.CreateBitCast(value, bits_like(build, value, 32));
   llvm::Value* const odd = build.CreateAnd(build.CreateLShr(bits, 16), integer(bits, 1));
   llvm::Value* const rounded = build.CreateAdd(build.CreateAdd(bits, integer(bits, 0x7fff)), odd);
@@ -80,8 +93,6 @@ llvm::Value* float_rounded_to_odd(Builder& build, llvm::Value* value) {
   return build.CreateBitCast(build.CreateOr(truncated, build.CreateZExt(is_inexact, bits->getType())),
                              nearest->getType());
 }
-
-bool is_narrow_float(DataType dtype) { return is_float(dtype) && bit_width(dtype) == 16; }
 
 /// A float or double as a register value of a float type, rounded to it.
 llvm::Value* rounded(const Site& site, DataType to, llvm::Value* value) {
@@ -167,6 +178,8 @@ llvm::Value* integer_of_real(const Site& site, DataType to, llvm::Value* value) 
 
 }  // namespace
 
+bool is_narrow_float(DataType dtype) { return is_float(dtype) && bit_width(dtype) == 16; }
+
 llvm::Value* literal(Builder& build, const te::Number& number, DataType dtype) {
   llvm::Type* const type = register_type(build, dtype);
   if (dtype == DataType::kFloat64) return llvm::ConstantFP::get(type, number.to_double());
@@ -190,11 +203,16 @@ llvm::Value* from_memory(const Site& site, DataType dtype, llvm::Value* stored) 
 llvm::Value* to_memory(const Site& site, DataType dtype, llvm::Value* value) {
   Builder& build = site.build;
   if (dtype == DataType::kBool) return build.CreateZExt(value, bits_like(build, value, 8));
-  if (dtype == DataType::kBFloat16) return brain_of_float(build, value);
+  if (dtype == DataType::kBFloat16) return brain_of_float(site, value);
   if (dtype != DataType::kFloat16) return value;
   if (!site.target.has("f16c")) return half_of_float(build, value);
   llvm::Value* const half = build.CreateFPTrunc(value, widened(build.getHalfTy(), lanes_of(value)));
   return build.CreateBitCast(half, bits_like(build, value, 16));
+}
+
+llvm::Value* to_compare(const Site& site, DataType dtype, llvm::Value* value) {
+  if (dtype != DataType::kFloat16 || site.target.has("avx512fp16") || llvm::isa<llvm::Constant>(value)) return value;
+  return site.build.CreateArithmeticFence(value, value->getType());
 }
 
 llvm::Value* converted(const Site& site, DataType from, DataType to, llvm::Value* value) {
@@ -203,6 +221,7 @@ llvm::Value* converted(const Site& site, DataType from, DataType to, llvm::Value
     // Registers hold what a narrower type would have rounded.
     if (is_narrow_float(from)) value = rounded(site, from, value);
     if (is_float(to)) return rounded(site, to, value);
+    value = to_compare(site, from, value);
     if (to == DataType::kBool) return build.CreateFCmpUNE(value, real(value, 0));
     return integer_of_real(site, to, value);
   }

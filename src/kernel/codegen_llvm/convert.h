@@ -6,9 +6,13 @@
 
 namespace isomer::kernel::codegen {
 
+bool is_narrow_float(DataType dtype);
 llvm::Value* literal(Builder& build, const te::Number& number, DataType dtype);
 llvm::Value* from_memory(const Site& site, DataType dtype, llvm::Value* stored);
 llvm::Value* to_memory(const Site& site, DataType dtype, llvm::Value* value);
+/// A number of a type, as what compares it or looks for extremes is to read it: where LLVM sees that a float was a
+/// half, it does these on halves, and takes them lane by lane on a target that has no instructions for it.
+llvm::Value* to_compare(const Site& site, DataType dtype, llvm::Value* value);
 /// A te::Cast.
 llvm::Value* converted(const Site& site, DataType from, DataType to, llvm::Value* value);
 

@@ -58,7 +58,12 @@ llvm::Value* number_of(Builder& build, const Position& position, int k) {
 }
 
 Memory::Memory(const Site& site, const Kernel& kernel, llvm::BasicBlock* entry)
-    : site_(site), build_(site.build), kernel_(kernel), entry_(entry) {}
+    : site_(site), build_(site.build), kernel_(kernel), entry_(entry) {
+  for_each_block(kernel.body, [&](const Block& block, const auto&) {
+    for (size_t k = 0; k < block.writes.size(); ++k)
+      if (block.is_reduction() || !te::as<te::Load>(block.bodies[k])) computed_.insert(block.writes[k].buffer);
+  });
+}
 
 /// Different buffers never overlap: each is a type of its own to type-based alias analysis.
 llvm::MDNode* Memory::tag(const std::string& name) {
@@ -94,6 +99,12 @@ llvm::Value* Memory::load_field(llvm::Value* pointer, llvm::Type* type, int64_t 
   return load;
 }
 
+DataType Memory::stored_type(int buffer) const {
+  const Buffer& target = kernel_.buffers[buffer];
+  const bool is_wide = target.scope == Scope::kRegister && is_narrow_float(target.dtype) && computed_.contains(buffer);
+  return is_wide ? DataType::kFloat32 : target.dtype;
+}
+
 llvm::Value* Memory::turn() { return load_field(site_.frame, build_.getInt64Ty(), offsetof(runtime::Frame, turn)); }
 
 llvm::Value* Memory::load_private(int buffer, int64_t bytes) {
@@ -101,7 +112,8 @@ llvm::Value* Memory::load_private(int buffer, int64_t bytes) {
   private_.insert(buffer);
   if (target.scope == Scope::kRegister) {
     if (bytes > kMaxRegisterBytes) fail_unsupported("'{}' has {} bytes: too many for registers", target.name, bytes);
-    llvm::Type* const type = llvm::ArrayType::get(memory_type(build_, target.dtype), bytes / bytes_of(target.dtype));
+    const DataType dtype = stored_type(buffer);
+    llvm::Type* const type = llvm::ArrayType::get(memory_type(build_, dtype), bytes / bytes_of(dtype));
     llvm::AllocaInst* const variable = build_.CreateAlloca(type, nullptr, target.name);
     variable->setAlignment(llvm::Align(kAlignment));
     return variable;
@@ -129,16 +141,16 @@ llvm::Value* Memory::start(int buffer) {
   if (known) return known;
   const Builder::InsertPointGuard guard(build_);
   build_.SetInsertPoint(entry_, entry_->getFirstInsertionPt());
-  const int64_t bytes = element_count(target.shape).value() * bytes_of(target.dtype);
+  const int64_t bytes = element_count(target.shape).value() * bytes_of(stored_type(buffer));
   return known = target.scope == Scope::kArgument ? argument() : load_private(buffer, bytes);
 }
 
 llvm::Value* Memory::address(int buffer, llvm::Value* number) {
-  return build_.CreateGEP(memory_type(build_, kernel_.buffers[buffer].dtype), start(buffer), number);
+  return build_.CreateGEP(memory_type(build_, stored_type(buffer)), start(buffer), number);
 }
 
 llvm::Align Memory::alignment(int buffer, int64_t multiple) const {
-  const int64_t bytes = bytes_of(kernel_.buffers[buffer].dtype);
+  const int64_t bytes = bytes_of(stored_type(buffer));
   return llvm::Align(multiple == 0 ? kAlignment : std::gcd(kAlignment, multiple * bytes));
 }
 
@@ -235,7 +247,7 @@ llvm::Value* Memory::gathered(int buffer, llvm::Value* numbers, llvm::Type* type
 }
 
 llvm::Value* Memory::load(int buffer, const Position& position, int lanes, llvm::Value* mask) {
-  const DataType dtype = kernel_.buffers[buffer].dtype;
+  const DataType dtype = stored_type(buffer);
   llvm::Type* const scalar = memory_type(build_, dtype);
   llvm::Type* const type = widened(scalar, position.is_uniform() ? 1 : lanes);
   const llvm::Align one(bytes_of(dtype));
@@ -280,7 +292,7 @@ void Memory::finish() {
 }
 
 void Memory::store(int buffer, const Position& position, llvm::Value* value, llvm::Value* mask, bool streams) {
-  const DataType dtype = kernel_.buffers[buffer].dtype;
+  const DataType dtype = stored_type(buffer);
   const int lanes = lanes_of(value);
   const llvm::Align one(bytes_of(dtype));
   llvm::Value* stored = to_memory(site_, dtype, value);

@@ -62,6 +62,9 @@ class Memory {
 
  private:
   llvm::Value* start(int buffer);
+  /// What a buffer's elements are kept as: what is computed in registers and narrower than a float is one there, as all
+  /// values are.
+  DataType stored_type(int buffer) const;
   llvm::Value* address(int buffer, llvm::Value* number);
   llvm::Align alignment(int buffer, int64_t multiple) const;
   llvm::Value* load_field(llvm::Value* pointer, llvm::Type* type, int64_t offset);
@@ -88,6 +91,7 @@ class Memory {
   std::map<std::string, llvm::MDNode*> tags_;
   llvm::MDNode* elements_ = nullptr;
   std::set<int> private_;
+  std::set<int> computed_;  ///< that not only take elements of others
   int64_t scratch_bytes_ = 0;
   bool streamed_ = false;
 };

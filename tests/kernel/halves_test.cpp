@@ -1,0 +1,74 @@
+// Numbers of 16 bits are compared, rounded and looked at for extremes a vector at a time, whatever the target has
+// instructions for: LLVM narrows these from floats to halves, and then takes halves lane by lane.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <regex>
+
+#include "kernel/default_schedule.h"
+#include "kernel/examples.h"
+#include "kernel/run_kernel.h"
+
+namespace isomer::kernel::test {
+namespace {
+
+using testing::AnyOf;
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr DataType kTypes[] = {DataType::kFloat16, DataType::kBFloat16};
+constexpr const char* kTargets[] = {"haswell", "skylake-avx512", "znver4"};
+
+/// X stands for a number of the first input, Z for one of the second, T for their type.
+Example example(std::string text, DataType type) {
+  text = std::regex_replace(text, std::regex("X"), "in0[i0, i1]:T");
+  text = std::regex_replace(text, std::regex("Z"), "in1[i0, i1]:T");
+  text = std::regex_replace(text, std::regex(":T"), fmt::format(":{}", name(type)));
+  return {text, text + "\noutput s0\n", {{32, 96}, {32, 96}}, type};
+}
+
+int64_t count(const std::string& text, std::string_view part) {
+  int64_t found = 0;
+  for (size_t at = 0; (at = text.find(part, at)) != std::string::npos; ++at) ++found;
+  return found;
+}
+
+TEST(Halves, AreComparedAVectorAtATime) {
+  for (const char* text :
+       {"s0 = map [32, 96] { max(X, Z) }", "s0 = map [32, 96] { min(X, Z) }", "s0 = map [32, 96] { max(X, 0:T) }",
+        "s0 = map [32, 96] { X < Z }", "s0 = map [32, 96] { X == Z }", "s0 = map [32, 96] { bool(X) }",
+        "s0 = map [32, 96] { select(X < 0:T, X*Z, X) }", "s0 = map [32, 96] { floor(X) }",
+        "s0 = map [32, 96] { round(X + Z) }", "s0 = map [32, 96] { max(max(X, 0:T)*Z, 0:T) }",
+        "s0 = map [32, 96] { min(max(X, 0:T), 6:T) }", "s0 = map [32, 96] { log(X) }",
+        "s0 = reduce [32] over [96] with max:T { in0[i0, r0]:T }",
+        "s0 = reduce [96] over [32] with min:T { in0[r0, i0]:T }"})
+    for (const DataType type : kTypes) {
+      const Example each = example(text, type);
+      const Kernel kernel = lowered(each);
+      for (const char* cpu : kTargets) {
+        SCOPED_TRACE(fmt::format("{} on {}", each.name, cpu));
+        const CpuTarget target = *parse_cpu_target(fmt::format("cpu={}", cpu));
+        const Schedule schedule = default_schedule(Schedule(kernel), {.vectors = target.vectors()});
+        const auto code = emit_assembly(schedule.finish(), target);
+        ASSERT_TRUE(code.ok()) << code.error().message();
+        // Where a vector has become one number, each rounding of it asks whether it is NaN.
+        EXPECT_LE(count(*code, "ucomiss"), 2) << *code;
+        EXPECT_THAT(*code, AnyOf(HasSubstr("%ymm"), HasSubstr("%zmm")));
+      }
+      expect_same_meaning(each, default_schedule(Schedule(kernel), {}), kernel);
+    }
+}
+
+TEST(Halves, ThatAreOnlyMovedAreNotConverted) {
+  for (const DataType type : kTypes) {
+    const Example moved = example("s0 = map [32, 90] { in0[i0, i1 + 3]:T }", type);
+    const Schedule schedule = default_schedule(Schedule(lowered(moved)), {});
+    const auto code = emit_assembly(schedule.finish(), *parse_cpu_target("cpu=znver4"));
+    ASSERT_TRUE(code.ok());
+    EXPECT_THAT(*code, Not(HasSubstr("cvt"))) << name(type);
+  }
+}
+
+}  // namespace
+}  // namespace isomer::kernel::test
