@@ -14,6 +14,11 @@ bool is_finite(const Kernel& kernel, const Expr& value, std::set<int>& asked) {
   if (value == te::literal(0, value.dtype())) return true;
   if (const auto* select = te::as<te::Select>(value))
     return is_finite(kernel, select->then, asked) && is_finite(kernel, select->otherwise, asked);
+  // Wider types have room for all of a narrower one.
+  if (const auto* cast = te::as<te::Cast>(value)) {
+    const DataType narrow = cast->operand.dtype();
+    return is_float(narrow) && bit_width(narrow) < bit_width(value.dtype()) && is_finite(kernel, cast->operand, asked);
+  }
   const auto* load = te::as<te::Load>(value);
   if (!load) return false;
   const int buffer = load->buffer.index;

@@ -185,6 +185,46 @@ Result<void> set_layout(Kernel& kernel, const std::string& name, const std::stri
   return lay_out(kernel, buffer, layout);
 }
 
+Result<void> widen(Kernel& kernel, const std::string& name, const std::string& type) {
+  TRY(const int buffer, find_buffer(kernel, name));
+  const DataType narrow = kernel.buffers[buffer].dtype, wide = parse_data_type(type);
+  if (is_argument(kernel, buffer)) return invalid(name, "a buffer between blocks expected, it is an input or output");
+  if (!is_float(wide) || !is_float(narrow) || bit_width(wide) <= bit_width(narrow))
+    return invalid(name, "a wider real type than {} expected, '{}' found", isomer::name(narrow), type);
+  const auto is_read = [&](const Expr& e) {
+    const auto* load = te::as<te::Load>(e);
+    return load && load->buffer.index == buffer;
+  };
+  const auto is_cast = [&](const Expr& e) {
+    const auto* cast = te::as<te::Cast>(e);
+    return cast && e.dtype() == wide && is_read(cast->operand);
+  };
+  bool is_known = true;
+  int reads = 0, casts = 0;
+  for_each_block(kernel.body, [&](const Block& block, const auto&) {
+    is_known &= !block.is_reduction() || !stores(block).contains(buffer);
+    for (const Expr& body : block.bodies)
+      te::for_each_node(body, [&](const Expr& e) {
+        reads += is_read(e);
+        casts += is_cast(e);
+      });
+  });
+  if (!is_known) return invalid(name, "maps that write it expected, a reduction does");
+  if (reads != casts) return invalid(name, "elements that are read as {} alone expected", type);
+  kernel.buffers[buffer].dtype = wide;
+  rewrite_expressions(kernel.body, [&](const Expr& whole) {
+    return te::transform(whole, [&](const Expr& e) -> Expr {
+      if (!is_cast(e)) return {};
+      return load_buffer(kernel, buffer, te::as<te::Load>(te::as<te::Cast>(e)->operand)->index);
+    });
+  });
+  edit_blocks(kernel.body, [&](Block& block) {
+    for (size_t k = 0; k < block.writes.size(); ++k)
+      if (block.writes[k].buffer == buffer) block.bodies[k] = te::cast(wide, block.bodies[k]);
+  });
+  return {};
+}
+
 Result<void> pad(Kernel& kernel, const std::string& name, int64_t padded) {
   TRY(const Place place, find_block(kernel, name));
   Block& block = place.block();

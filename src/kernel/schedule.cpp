@@ -93,6 +93,7 @@ const std::vector<Primitive>& all_primitives() {
       {"swizzle", adapted(primitives::swizzle)},
       {"transform_layout", adapted(primitives::transform_layout)},
       {"set_layout", adapted(primitives::set_layout)},
+      {"widen", adapted(primitives::widen)},
       {"pad", adapted(primitives::pad)},
       {"split_dims", adapted(primitives::split_dims)},
       {"split_axis", adapted(primitives::split_axis)},
@@ -323,6 +324,9 @@ Result<void> Schedule::transform_layout(const std::string& buffer, const std::st
 }
 Result<void> Schedule::set_layout(const std::string& buffer, const std::string& layout) {
   return nothing(apply("set_layout", {buffer, layout}));
+}
+Result<void> Schedule::widen(const std::string& buffer, const std::string& type) {
+  return nothing(apply("widen", {buffer, type}));
 }
 Result<void> Schedule::pad(const std::string& block, int64_t axis) { return nothing(apply("pad", {block, axis})); }
 Result<void> Schedule::split_dims(const std::string& block, int64_t axis, int64_t factor) {

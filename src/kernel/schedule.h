@@ -63,6 +63,7 @@ class Schedule {
   Result<void> swizzle(const std::string& buffer);
   Result<void> transform_layout(const std::string& buffer, const std::string& layout);
   Result<void> set_layout(const std::string& buffer, const std::string& layout);
+  Result<void> widen(const std::string& buffer, const std::string& type);
   Result<void> pad(const std::string& block, int64_t axis);
   Result<void> split_dims(const std::string& block, int64_t axis, int64_t factor);
   Result<void> split_axis(const std::string& block, int64_t axis, int64_t factor);

@@ -618,7 +618,7 @@ void try_something(Schedule& schedule, Random& random) {
   };
   const LoopId loop = loop_of(block);
   LoopIds loops = *schedule.loops(block);
-  switch (random.below(35)) {
+  switch (random.below(36)) {
     case 0: (void)schedule.split(loop, Integers{-1, random.between(1, 9)}); break;
     case 1: (void)schedule.split(loop, Integers{random.between(1, 3), -1, random.between(1, 4)}); break;
     case 2: (void)schedule.split(loop, Integers{random.between(1, 5), random.between(1, 5)}); break;
@@ -673,6 +673,7 @@ void try_something(Schedule& schedule, Random& random) {
     }
     case 33: (void)schedule.keep_in_registers(block, loop); break;
     case 34: (void)schedule.reduce_in_lanes(block, loop, random.between(2, 8)); break;
+    case 35: (void)schedule.widen(buffer(), "float32"); break;
     case 24: {
       Integers extents;
       for (const LoopId each : loops)
@@ -929,6 +930,7 @@ TEST(Traces, AnyArgumentsEndInASentenceOrASchedule) {
                                                                        {"set_scope", "nn"},
                                                                        {"transform_layout", "nn"},
                                                                        {"set_layout", "nn"},
+                                                                       {"widen", "nn"},
                                                                        {"pad", "ni"},
                                                                        {"collapse", ""},
                                                                        {"flatten", "ni"},

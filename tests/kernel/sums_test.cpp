@@ -112,5 +112,55 @@ TEST(AccumulateIn, SaysWhatItExpects) {
     EXPECT_NE(refusal("s1", type).find("a wider real type than float16 expected"), std::string::npos) << type;
 }
 
+/// A convolution with padding, and a product; of halves.
+Example halves(bool has_padding) {
+  if (!has_padding)
+    return {"product of halves",
+            "s0 = reduce [60, 96] over [40] with sum:float16 { in0[i0, r0]:float16*in1[r0, i1]:float16 }\noutput s0\n",
+            {{60, 40}, {40, 96}},
+            DataType::kFloat16};
+  return {"convolution of halves",
+          "s0 = reduce [64, 20] over [16, 3] with sum:float16 { select(1 <= i1 + r1 && i1 + r1 < 21, "
+          "in0[r0, i1 + r1 - 1]:float16, 0:float16)*in1[i0, r0, r1]:float16 }\noutput s0\n",
+          {{16, 20}, {64, 16, 3}},
+          DataType::kFloat16};
+}
+
+/// What many columns read is converted once.
+TEST(Widen, IsDoneToWhatIsReadOften) {
+  for (const bool has_padding : {false, true}) {
+    const Example example = halves(has_padding);
+    const Kernel kernel = lowered(example, {1});
+    const Schedule schedule = default_schedule(Schedule(kernel), {});
+    EXPECT_NE(print(schedule.trace()).find("widen(in0.cache, float32)"), std::string::npos) << print(schedule.trace());
+    EXPECT_EQ(print(schedule.trace()).find("widen(in1"), std::string::npos) << "weights are as large as they were";
+    expect_same_meaning(example, schedule, kernel);
+    expect_replays(schedule, kernel);
+  }
+}
+
+TEST(Widen, SaysWhatItExpects) {
+  const Kernel kernel =
+      *lower(*te::parse_program(
+                 "s0 = map [8] { in0[i0]:float16 + 1:float16 }\n"
+                 "s1 = map [8] { float32(s0[i0]:float16)*2 }\n"
+                 "s2 = map [8] { s0[i0]:float16 + in0[i0]:float16 }\n"
+                 "s3 = reduce [8] over [8] with max:float16 { in0[r0]:float16*in0[i0]:float16 }\n"
+                 "s4 = map [8] { float32(s2[i0]:float16) + s1[i0]:float32 + float32(s3[i0]:float16) }\noutput s4\n"),
+             {{DataType::kFloat16, {8}}});
+  const auto refusal = [&](const std::string& buffer, const std::string& type) {
+    Schedule schedule(kernel);
+    const auto done = schedule.widen(buffer, type);
+    return done.ok() ? "" : done.error().message();
+  };
+  EXPECT_EQ(refusal("s2", "float32"), "");
+  EXPECT_NE(refusal("s2", "float64").find("read as float64 alone expected"), std::string::npos);
+  EXPECT_NE(refusal("s0", "float32").find("read as float32 alone expected"), std::string::npos);
+  EXPECT_NE(refusal("s3", "float32").find("a reduction does"), std::string::npos);
+  EXPECT_NE(refusal("in0", "float32").find("it is an input or output"), std::string::npos);
+  for (const char* type : {"float16", "bfloat16", "int32", "x"})
+    EXPECT_NE(refusal("s2", type).find("a wider real type than float16 expected"), std::string::npos) << type;
+}
+
 }  // namespace
 }  // namespace isomer::kernel::test

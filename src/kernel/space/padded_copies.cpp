@@ -54,6 +54,9 @@ bool is_worth_copy(const View& view, const Block& reduction, const LoadAccess& a
          (reduction_inside(access).empty() || reuse >= kWorthTransposing * view.lanes(reduction));
 }
 
+/// A copy of what threads read so often as another type is converted once.
+constexpr int64_t kWorthWidening = 48;
+
 }  // namespace
 
 std::string reduction_inside(const LoadAccess& access) {
@@ -94,6 +97,25 @@ void store_paddings(Builder& builder, const std::string& name) {
           !layout.empty() && builder.decide(name, "reduction_inside_of_" + source, true))
         (void)tried(builder.schedule.transform_layout(*copier, layout));
       schedule_map(builder, *copier);
+    }
+  }
+}
+
+void widen_operands(Builder& builder, const std::string& name) {
+  const View& view = builder.view;
+  const Block reduction = view.block(name);
+  std::set<int> seen;
+  for (const LoadAccess& access : load_accesses(view.kernel(), reduction)) {
+    const Buffer& source = view.buffer(access.buffer);
+    if (!is_float(source.dtype) || bit_width(source.dtype) != 16 || !seen.insert(access.buffer).second) continue;
+    if (!builder.decide(name, "wide_copy_of_" + source.name, view.reuse(reduction, access) >= kWorthWidening)) continue;
+    if (tried(builder.schedule.widen(source.name, "float32")) || view.is_constant(access.buffer)) continue;
+    const Schedule before = builder.schedule;
+    const auto copier = builder.schedule.cache_read(name, source.name);
+    if (copier.ok() && tried(builder.schedule.widen(*copier, "float32"))) {
+      schedule_map(builder, *copier);
+    } else {
+      builder.schedule = before;
     }
   }
 }

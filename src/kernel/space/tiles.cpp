@@ -445,6 +445,7 @@ void schedule_tiles(Builder& builder, const std::string& name, LoopIds* outer) {
   if (!builder.decide(name, "tiles", true)) return;
   const Schedule before = builder.schedule;
   store_paddings(builder, name);
+  widen_operands(builder, name);
   const auto work = points(view.block(name));
   if (!work || *work == 0) return;
   const Tiled reduction{name, extents_of(view.block(name)), view.stored_strides(view.block(name))};

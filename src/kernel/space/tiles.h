@@ -28,6 +28,9 @@ bool lay_out_inside(Builder& builder, const std::string& name, const Tile& tile,
 /// Reads under a padding's select become reads of a padded copy, where elements are read often.
 void store_paddings(Builder& builder, const std::string& name);
 
+/// What is read often as numbers of a wider type than it has becomes a copy of such.
+void widen_operands(Builder& builder, const std::string& name);
+
 /// Of a buffer that accesses of this kind read: the dims that the reduction runs along come last; empty: they do
 /// already.
 std::string reduction_inside(const LoadAccess& access);
