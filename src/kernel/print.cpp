@@ -1,6 +1,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
+#include "graph/te/named_monoid.h"
 #include "graph/te/print.h"
 #include "kernel/loop_nest.h"
 #include "kernel/micro_kernel.h"
@@ -100,7 +103,9 @@ class Printer {
       const Write& write = block.writes[c];
       std::string how = "=";
       if (block.is_reduction()) {
-        how = block.combine.name.empty() ? text(block.combine.combine[c]) : block.combine.name;
+        const bool is_named = std::ranges::any_of(
+            te::kNamedMonoids, [&](const te::NamedMonoid& known) { return known.name == block.combine.name; });
+        how = is_named ? block.combine.name : text(block.combine.combine[c]);
         how = fmt::format(
             "{} {}=", block.initialize ? fmt::format("from {}", text(block.combine.identity[c])) : "with old", how);
       }

@@ -60,6 +60,16 @@ TEST(TaskTable, TellsConstantsApartThatKernelsMayNotComputeWith) {
   EXPECT_FALSE(infinite[0]->start.kernel().buffers[1].is_constant);
 }
 
+TEST(TaskTable, TellsReductionsApartThatDecideTiesOtherwise) {
+  search::TaskTable table;
+  const auto node = [&](std::string_view op, int last) {
+    return entries(table, parsed(fmt::format("opset 17\ngraph ties(x: float32[4,32]) -> (y: int64[4]) {{\n"
+                                             "  y = {}(x) {{axis = 1, keepdims = 0, select_last_index = {}}}\n}}\n",
+                                             op, last)));
+  };
+  for (const char* op : {"ArgMax", "ArgMin"}) EXPECT_NE(node(op, 0), node(op, 1)) << op;
+}
+
 TEST(TaskTable, LayoutsMakeOtherTasks) {
   const Graph graph = parsed(R"(opset 17
 graph relu(x: float32[1,8,6,6]) -> (y: float32[1,8,6,6]) {

@@ -7,6 +7,7 @@
 #include "graph/te/algebra_floating.h"
 #include "graph/te/algebra_rational.h"
 #include "graph/te/evaluate.h"
+#include "graph/te/named_monoid.h"
 #include "util/random.h"
 
 namespace isomer::te {
@@ -85,6 +86,11 @@ Element alone() {
 }
 Element with_position() {
   return [](Random& random, int64_t position) { return Tuple{small(random), index(position)}; };
+}
+
+/// Kernels are told apart by the names of what they combine with.
+TEST(Monoids, are_called_what_the_text_form_calls_them) {
+  for (const NamedMonoid& named : kNamedMonoids) EXPECT_EQ(named.make(kF64).name, named.name);
 }
 
 TEST(Monoids, hold_their_laws_exactly) {

@@ -96,6 +96,8 @@ TEST(ProgramText, mistakes_are_sentences) {
        "stage s0: 0:float32 of type int64 expected, float32 found"},
       {"s0 = reduce [2] over [2] with argmax:int64 { 1 } output s0", "stage s0: 2 values expected by argmax, 1 found"},
       {"s0 = reduce [2] over [2] with average:float32 { 1 } output s0", "expected a monoid, found \"average\""},
+      {"s0 = reduce [2] over [2] with monoid \"sum\" (0) (max(left0, right0)) { 1 } output s0",
+       "expected a name that no other monoid has"},
       {"s0 = reduce [2] over [2] with sum:string { 1 } output s0", "expected a computable type, found \"string\""},
       {"s0 = scan 3 { state [] = 0 step map [] { 1:float32 } next 0 } output s0",
        "stage s0: step 0 can't be the next state 0"},

@@ -64,6 +64,8 @@ class ProgramParser {
     if (parser_.accept("monoid") || parser_.accept("ordered")) {
       Monoid result;
       TRY(result.name, parser_.quoted_text());
+      for (const NamedMonoid& named : kNamedMonoids)
+        if (result.name == named.name) return parser_.expected("a name that no other monoid has");
       TRY(result.identity, expressions("(", ")"));
       TRY(result.combine, expressions("(", ")"));
       result.commutative = commutes;

@@ -34,7 +34,7 @@ Monoid arg_extreme(DataType dtype, bool greatest, bool last_index) {
     beats = beats || (right_is_nan && (logical_not(left_is_nan) || comes_first));
   }
   const Expr take_left = equal(ri, unset) || (logical_not(equal(li, unset)) && beats);
-  return {greatest ? "argmax" : "argmin",
+  return {std::string(greatest ? "argmax" : "argmin") + (last_index ? "_last" : ""),
           {extreme(dtype, greatest), unset},
           {select(take_left, l, r), select(take_left, li, ri)},
           true};
