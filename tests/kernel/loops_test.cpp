@@ -471,6 +471,43 @@ Kernel tile(int64_t rows, int64_t vectors, int64_t lanes, int64_t depth) {
   return kernel;
 }
 
+/// Integers of a type: its ends, what lies around 0, any.
+Tensor any_integers(DataType dtype, int64_t count, bool has_zero, Random& random) {
+  const int bits = bit_width(dtype);
+  const int64_t low = is_signed_int(dtype) ? -(int64_t{1} << (bits - 1)) : 0,
+                high = is_signed_int(dtype) ? -(low + 1) : (int64_t{1} << bits) - 1;
+  std::vector<int64_t> values;
+  while (static_cast<int64_t>(values.size()) < count) {
+    const int64_t small = random.between(is_signed_int(dtype) ? -3 : 0, 3);
+    const int64_t value = random.chance(0.2)   ? small
+                          : random.chance(0.2) ? high - std::abs(small)
+                          : random.chance(0.2) ? low + std::abs(small)
+                                               : random.between(low, high);
+    if (value != 0 || has_zero) values.push_back(value);
+  }
+  return Tensor::from_ints(dtype, {count}, values);
+}
+
+TEST(Divisions, OfVectorsAreThoseOfIntegers) {
+  constexpr int64_t kCount = 2048, kLanes = 16;
+  Random random(5);
+  for (const DataType dtype : {DataType::kInt8, DataType::kUInt8, DataType::kInt16, DataType::kUInt16, DataType::kInt32,
+                               DataType::kUInt32, DataType::kInt64})
+    for (const te::BinaryOp op :
+         {te::BinaryOp::kDiv, te::BinaryOp::kFloorDiv, te::BinaryOp::kFloorMod, te::BinaryOp::kTruncMod}) {
+      SCOPED_TRACE(fmt::format("{} of {}", static_cast<int>(op), name(dtype)));
+      Kernel kernel =
+          kernel_of({{"a", dtype, {kCount}}, {"b", dtype, {kCount}}, {"out", dtype, {kCount}}}, {0, 1}, {2});
+      const Expr at = k(0) * kLanes + k(1);
+      const Block divide =
+          assign("divide", 2, {at}, te::binary(op, load_buffer(kernel, 0, {at}), load_buffer(kernel, 1, {at})));
+      kernel.body = {
+          loop(0, kCount / kLanes, LoopKind::kSerial, {loop(1, kLanes, LoopKind::kVectorized, {Statement{divide}})})};
+      expect_same_as_serial(kernel,
+                            {any_integers(dtype, kCount, true, random), any_integers(dtype, kCount, false, random)});
+    }
+}
+
 int count(const std::string& text, const char* pattern) {
   const std::regex regex(pattern);
   return static_cast<int>(std::distance(std::sregex_iterator(text.begin(), text.end(), regex), std::sregex_iterator()));
