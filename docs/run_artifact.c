@@ -1,6 +1,6 @@
 /* Runs an artifact once on inputs of ones and prints the first elements of each output:
  *
- *   cc -std=c99 -o run_artifact docs/run_artifact.c -Iinclude -Lbuild/lib -lisomer
+ *   cc -std=c99 -o run_artifact docs/run_artifact.c -Iinclude -Lbuild/lib -Wl,-rpath,$PWD/build/lib -lisomer
  *   ./run_artifact model.iso [name=value ...]       (values of symbolic dims, where the artifact has several variants)
  */
 #include <isomer/isomer.h>

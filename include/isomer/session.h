@@ -1,5 +1,5 @@
 // Isomer's C++ interface to artifacts (.iso): the C interface of isomer.h with owners, spans and Expected. It needs
-// libisomer.so (isomer::runtime) and the C++ library alone.
+// libisomer.so (isomer::runtime) and C++20's library alone.
 #ifndef ISOMER_SESSION_H
 #define ISOMER_SESSION_H
 

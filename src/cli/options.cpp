@@ -16,7 +16,6 @@ namespace isomer::cli {
 namespace {
 
 /// As many as a session takes.
-constexpr int kMostThreads = 1024;
 
 std::optional<int64_t> parse_int(std::string_view text) {
   int64_t value = 0;

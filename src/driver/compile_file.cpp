@@ -1,5 +1,7 @@
 #include "driver/compile_file.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -46,6 +48,28 @@ Result<void> check_targets(CompileChoices choices) {
   return {};
 }
 
+std::string text_of(const std::map<std::string, int64_t>& dims) {
+  std::vector<std::string> parts;
+  for (const auto& [name, size] : dims) parts.push_back(fmt::format("{}={}", name, size));
+  return fmt::format("{}", fmt::join(parts, ","));
+}
+
+/// Each variant is for sizes of its own, and says nothing else of a dim than what holds for all.
+Result<void> check_variants(const CompileFileChoices& choices, const std::map<std::string, int64_t>& of_all) {
+  std::set<std::map<std::string, int64_t>> known;
+  for (const auto& dims : choices.bindings) {
+    if (!known.insert(dims).second)
+      return Error{ErrorKind::kUsage, "--dim",
+                   fmt::format("each variant once expected, {} found again", text_of(dims))};
+    for (const auto& [name, size] : dims)
+      if (of_all.contains(name))
+        return Error{
+            ErrorKind::kUsage, "--dim",
+            fmt::format("one size of '{}' in a variant expected, {} and {} found", name, of_all.at(name), size)};
+  }
+  return {};
+}
+
 class FileCompiler {
  public:
   FileCompiler(const std::string& model, const CompileFileChoices& choices, const Settings& settings)
@@ -53,6 +77,7 @@ class FileCompiler {
 
   Result<CompiledFile> run() {
     TRY_VOID(check_targets(choices_.code));
+    TRY_VOID(check_variants(choices_, settings_.dims));
     for (const std::string& target : each_target(choices_.code.target))
       for (const auto& dims : choices_.bindings) {
         CompileChoices choices = choices_.code;

@@ -84,6 +84,7 @@ class ModelCompiler {
     failure_.end_nothing();
     TRY_VOID(add_rooflines(all, *records, compile_));
     tune::TuneOptions tuning = tuning_options(compile_);
+    TRY_VOID(check_count("trials", options.trials, 0));
     tuning.trials = options.trials;
     TRY(tuning.seconds, parsed_seconds(options.seconds));
     tuning.continues = options.continues;

@@ -3,11 +3,14 @@
 
 #include <fmt/format.h>
 
+#include <limits>
+
 #include "driver/operators.h"
 #include "driver/settings.h"
 #include "graph/float_class.h"
 #include "isomer/work.h"
 #include "util/result.h"
+#include "util/threads.h"
 
 namespace isomer {
 
@@ -28,9 +31,11 @@ inline Result<std::optional<double>> parsed_seconds(std::optional<double> second
   return Error{ErrorKind::kUsage, "seconds", fmt::format("0 to {} expected, {} found", kMost, *seconds)};
 }
 
-inline Result<void> check_count(const char* option, int64_t count, int64_t least) {
-  if (count >= least) return {};
-  return Error{ErrorKind::kUsage, option, fmt::format("a number from {} on expected, {} found", least, count)};
+inline Result<void> check_count(const char* option, int64_t count, int64_t least,
+                                int64_t most = std::numeric_limits<int64_t>::max()) {
+  if (count >= least && count <= most) return {};
+  const std::string up_to = most == std::numeric_limits<int64_t>::max() ? "on" : fmt::format("to {}", most);
+  return Error{ErrorKind::kUsage, option, fmt::format("a number from {} {} expected, {} found", least, up_to, count)};
 }
 
 /// Seed, threads, bindings, operators, and memory where options have it. What it tells refers to `progress`.
@@ -39,7 +44,7 @@ Result<Settings> settings_of(const Options& options, const Progress& progress = 
   Settings settings;
   TRY(settings.operators, operators_of(options.operators));
   settings.seed = options.seed;
-  TRY_VOID(check_count("threads", options.threads, 0));
+  TRY_VOID(check_count("threads", options.threads, 0, kMostThreads));
   if constexpr (requires { options.check_runs; }) TRY_VOID(check_count("check_runs", options.check_runs, 0));
   if constexpr (requires { options.runs; }) TRY_VOID(check_count("runs", options.runs, 1));
   if constexpr (requires { options.memory; }) TRY_VOID(check_count("memory", options.memory, 0));

@@ -31,6 +31,7 @@ void sync_folder(const fs::path& folder) {
 }
 
 Result<void> check_output_place(const fs::path& path) {
+  if (path.native().find('\0') != std::string::npos) return unsupported(path.c_str(), "a path without NUL expected");
   std::error_code failed;
   const fs::file_status status = fs::status(path, failed);
   if (fs::is_directory(status)) return unsupported(path.string(), "a regular file to replace expected, a folder found");

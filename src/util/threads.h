@@ -5,6 +5,9 @@
 
 namespace isomer {
 
+/// More than any command or session is asked for in earnest.
+inline constexpr int kMostThreads = 1024;
+
 /// The CPUs that affinity leaves to this process, reduced to its cgroup's quota (rounded up); at least 1.
 int available_threads();
 

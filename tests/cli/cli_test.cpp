@@ -225,6 +225,7 @@ TEST_F(CommandLine, VariantsAreFoundByTheShapesOfInputs) {
       model("opset 17\ngraph g(x: float32[n,4]) -> (y: float32[n,4]) {\n  y = Relu(x)\n}\n", "open.onnx");
   const std::string artifact = path("open.iso");
   ASSERT_EQ(isomer({"compile", file, "-o", artifact, "--dim", "n=2,5", "-q"}).exit_code, 0);
+  expect_error(isomer({"compile", file, "-o", artifact, "--dim", "n=2,2", "-q"}), 2, "n=2 found again");
   for (const int n : {2, 5}) {
     const std::string shape = fmt::format("x:[{},4]", n);
     const json report = json::parse(isomer({"run", artifact, "--input-shapes", shape, "--json"}).out);

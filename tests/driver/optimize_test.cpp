@@ -90,6 +90,12 @@ TEST_F(OptimizeModel, SaysWhatIsWrong) {
   options_.runtime = "tvm";
   expect_refused("runtime: any, onnxruntime or isomer expected, 'tvm' found", FailureKind::usage);
   options_.runtime = "any";
+  options_.threads = 1'000'000'000;
+  expect_refused("threads: a number from 0 to 1024 expected, 1000000000 found", FailureKind::usage);
+  options_.threads = 0;
+  const auto cut = optimize_model(path("model.onnx"), path("model.onnx") + std::string(1, '\0') + "refused", options_);
+  ASSERT_FALSE(cut.has_value());
+  EXPECT_THAT(cut.error().sentence, HasSubstr("a path without NUL expected"));
   options_.dims["heads"] = 2;
   const auto made = optimized("refused.onnx");
   ASSERT_FALSE(made.has_value());

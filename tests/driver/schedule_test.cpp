@@ -183,6 +183,8 @@ TEST_F(UserSchedules, ATemplateIsCompiledAndTuned) {
   options_.schedules[0].text = "lanes := 8 in [8]\nvectorise(k1) if ?lanes = 8\n";
   expect_refused("0: line 2: vectorise: the name of a primitive expected");
   options_.schedules.clear();
+  EXPECT_THAT(tune_model(model(), options_, {.trials = -1, .seconds = {}, .continues = false}).error().sentence,
+              HasSubstr("trials: a number from 0 on expected, -1 found"));
   options_.records.clear();
   EXPECT_THAT(tune_model(model(), options_, {}).error().sentence,
               HasSubstr("records: a file for what is found expected"));

@@ -42,6 +42,22 @@ class Sessions : public testing::Test {
   const std::string file_;
 };
 
+TEST_F(Sessions, AreCompiledForEachVariantOnce) {
+  const std::string model = (folder_.path() / "model.onnx").string();
+  CompileModelOptions options;
+  const auto expect_refused = [&](const std::string& part) {
+    const auto made = compile_model(model, (folder_.path() / "refused.iso").string(), options);
+    ASSERT_FALSE(made.has_value());
+    EXPECT_EQ(made.error().kind, FailureKind::usage);
+    EXPECT_THAT(made.error().sentence, HasSubstr(part));
+  };
+  options.variants = {{{"batch", 2}}, {{"batch", 4}}, {{"batch", 2}}};
+  expect_refused("each variant once expected, batch=2 found again");
+  options.variants = {{{"batch", 2}}};
+  options.dims = {{"batch", 4}};
+  expect_refused("one size of 'batch' in a variant expected, 4 and 2 found");
+}
+
 TEST_F(Sessions, RunWhatTheyAreGiven) {
   Session session = opened(2);
   ASSERT_EQ(session.inputs().size(), 2u);
