@@ -109,6 +109,12 @@ TEST_F(NvrtcTest, SaysWhatItCompilesFor) {
   EXPECT_THAT(nvrtc_->archs(), testing::Not(testing::Contains("sm_80a")));
 }
 
+TEST_F(NvrtcTest, SaysTheSameOfTheSameProgram) {
+  const auto code = ok(nvrtc_->compile("extern \"C\" __global__ void f() {}", "sm_80"));
+  EXPECT_THAT(code.log, testing::HasSubstr("registers"));
+  EXPECT_THAT(code.log, testing::Not(testing::HasSubstr(" ms")));
+}
+
 /// A file of the cache that is cut off, or has a wrong byte anywhere, is made anew.
 TEST_F(NvrtcTest, DamagedFilesOfTheCacheAreNotUsed) {
   const isomer::test::ScratchFolder folder;

@@ -67,6 +67,20 @@ std::vector<std::string> Nvrtc::archs() const {
   return result;
 }
 
+namespace {
+
+/// What the same program gets each time.
+std::string without_times(const std::string& log) {
+  std::istringstream lines(log);
+  std::string result;
+  for (std::string line; std::getline(lines, line);)
+    if (line.find("Compile time") == std::string::npos) result += line + "\n";
+  if (!result.empty()) result.pop_back();
+  return result;
+}
+
+}  // namespace
+
 Result<Cubin> Nvrtc::compile(const std::string& text, const std::string& arch) const {
   const Functions& nvrtc = *functions_;
   Functions::Program program = nullptr;
@@ -91,7 +105,7 @@ Result<Cubin> Nvrtc::compile(const std::string& text, const std::string& arch) c
   if (nvrtc.cubin(program, reinterpret_cast<char*>(result.image.data())) != 0)
     return unsupported("nvrtc", "machine code for {} expected, it gives none", arch);
   result.functions = parse_ptxas_log(log);
-  result.log = std::move(log);
+  result.log = without_times(log);
   return result;
 }
 
