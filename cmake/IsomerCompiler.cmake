@@ -88,6 +88,8 @@ endfunction()
 if(ISOMER_SANITIZE)
   add_compile_options(-fsanitize=${ISOMER_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${ISOMER_SANITIZE})
+  # Indices beyond a vector's size, but within its memory, too.
+  add_compile_definitions(_GLIBCXX_ASSERTIONS)
 endif()
 if(ISOMER_FUZZ)
   if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")

@@ -102,6 +102,20 @@ TEST(Originals, OfAModelHaveMutantsThatNoRuleSays) {
   }
 }
 
+/// Axes along which a kernel has one element fall away in some, which weights are folded along in others.
+TEST(Originals, WithNarrowKernelsHaveMutants) {
+  MutantOptions options{.max_operators = 8, .trials = 0};
+  const auto made = mutants(originals_of(*parse_graph(R"(opset 18
+graph narrow(x: float32[1,1,8,12]) -> (y) {
+  w: float32[2,1,2,1] = random 1
+  y = Conv(x, w) {pads = [2, 3, 0, 1]}
+}
+)")),
+                            options);
+  ASSERT_TRUE(made.ok()) << made.error().message();
+  EXPECT_GT(made->statistics.tried, 0);
+}
+
 /// Each element in one box; what a box is cut out of is right there, and wrong somewhere else.
 TEST(Covers, OfShippedRulesAreTheirOutputs) {
   int joined = 0, cut = 0;

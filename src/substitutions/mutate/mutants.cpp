@@ -450,7 +450,9 @@ void Generation::try_moves(const std::string& kind, const Moves& data, const Mov
                               std::ranges::any_of(original_.convolution.dilations, is_step);
   const bool may_be_tight = !data.empty() && data[0].kind == Move::Kind::kFold && data[0].whole == 1;
   std::vector<std::optional<Move>> undone = {std::nullopt};
-  if (!weights.empty() && weights[0].kind == Move::Kind::kFold) undone.emplace_back(weights[0]);
+  // The result of a convolution along fewer axes lacks some that weights were folded along.
+  const bool has_axes = std::ranges::none_of(data, [](const Move& move) { return move.kind == Move::Kind::kSqueeze; });
+  if (has_axes && !weights.empty() && weights[0].kind == Move::Kind::kFold) undone.emplace_back(weights[0]);
   const int64_t groups = groups_of(weights).value();
   for (const Around around : {Around::kNone, Around::kOriginal, Around::kFull})
     for (const bool has_steps : {false, true})
