@@ -10,6 +10,20 @@
 #include "backends/foreign_functions.h"
 
 namespace isomer::kernel {
+namespace {
+
+/// What the same program gets each time.
+std::string without_times(const std::string& log) {
+  std::istringstream lines(log);
+  std::string result;
+  for (std::string line; std::getline(lines, line);)
+    if (line.find("Compile time") == std::string::npos) result += line + "\n";
+  if (!result.empty()) result.pop_back();
+  return result;
+}
+
+}  // namespace
+
 struct Nvrtc::Functions {
   using Program = void*;
   int (*version)(int*, int*);
@@ -66,20 +80,6 @@ std::vector<std::string> Nvrtc::archs() const {
   }
   return result;
 }
-
-namespace {
-
-/// What the same program gets each time.
-std::string without_times(const std::string& log) {
-  std::istringstream lines(log);
-  std::string result;
-  for (std::string line; std::getline(lines, line);)
-    if (line.find("Compile time") == std::string::npos) result += line + "\n";
-  if (!result.empty()) result.pop_back();
-  return result;
-}
-
-}  // namespace
 
 Result<Cubin> Nvrtc::compile(const std::string& text, const std::string& arch) const {
   const Functions& nvrtc = *functions_;

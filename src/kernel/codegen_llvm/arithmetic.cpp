@@ -176,13 +176,17 @@ bool is_positive_literal(llvm::Value* value) {
   return integer && integer->getValue().isStrictlyPositive();
 }
 
-/// The quotient towards zero. Vectors divide reals alone: of a type that holds the integers, the quotient of two is
-/// rounded to a whole number only where it is one. Of narrow types the least value by -1 wraps by itself.
+/// Whether two vectors of integers are divided as reals, whose instructions they have alone: of a type that holds the
+/// integers, a quotient is rounded to a whole number only where it is one.
+bool divide_as_reals(DataType dtype, const llvm::Value* a, const llvm::Value* b) {
+  return lanes_of(a) > 1 && bit_width(dtype) <= 32 && !llvm::isa<llvm::Constant>(b);
+}
+
+/// Towards zero. Of narrow types the least value by -1 wraps by itself.
 llvm::Value* quotient_of(Builder& build, DataType dtype, llvm::Value* a, llvm::Value* b) {
-  const int bits = bit_width(dtype), lanes = lanes_of(a);
   const bool is_signed = is_signed_int(dtype);
-  if (lanes == 1 || bits > 32 || llvm::isa<llvm::Constant>(b))
-    return is_signed ? build.CreateSDiv(a, b) : build.CreateUDiv(a, b);
+  if (!divide_as_reals(dtype, a, b)) return is_signed ? build.CreateSDiv(a, b) : build.CreateUDiv(a, b);
+  const int bits = bit_width(dtype), lanes = lanes_of(a);
   llvm::Type* const real = widened(bits <= 16 ? build.getFloatTy() : build.getDoubleTy(), lanes);
   const auto as_real = [&](llvm::Value* x) {
     return is_signed ? build.CreateSIToFP(x, real) : build.CreateUIToFP(x, real);
@@ -193,19 +197,19 @@ llvm::Value* quotient_of(Builder& build, DataType dtype, llvm::Value* a, llvm::V
       is_signed || bits < 32 ? build.CreateFPToSI(quotient, whole) : build.CreateFPToUI(quotient, whole), a->getType());
 }
 
+llvm::Value* remainder_of(Builder& build, DataType dtype, llvm::Value* a, llvm::Value* b) {
+  if (divide_as_reals(dtype, a, b)) return build.CreateSub(a, build.CreateMul(quotient_of(build, dtype, a, b), b));
+  return is_signed_int(dtype) ? build.CreateSRem(a, b) : build.CreateURem(a, b);
+}
+
 llvm::Value* divide(Builder& build, BinaryOp op, DataType dtype, llvm::Value* a, llvm::Value* b) {
   const bool is_remainder = op == BinaryOp::kFloorMod || op == BinaryOp::kTruncMod;
-  const auto rest_of = [&](llvm::Value* divisor) -> llvm::Value* {
-    if (lanes_of(a) == 1 || bit_width(dtype) > 32 || llvm::isa<llvm::Constant>(divisor))
-      return is_signed_int(dtype) ? build.CreateSRem(a, divisor) : build.CreateURem(a, divisor);
-    return build.CreateSub(a, build.CreateMul(quotient_of(build, dtype, a, divisor), divisor));
-  };
-  if (!is_signed_int(dtype)) return is_remainder ? rest_of(b) : quotient_of(build, dtype, a, b);
+  if (!is_signed_int(dtype)) return is_remainder ? remainder_of(build, dtype, a, b) : quotient_of(build, dtype, a, b);
   // The least value divided by -1 traps: -1 is taken out.
   const bool is_safe = is_positive_literal(b);
   llvm::Value* const is_minus_one = is_safe ? nullptr : build.CreateICmpEQ(b, number(b, -1));
   llvm::Value* const divisor = is_safe ? b : build.CreateSelect(is_minus_one, number(b, 1), b);
-  llvm::Value* const remainder = is_safe || op != BinaryOp::kDiv ? rest_of(divisor) : nullptr;
+  llvm::Value* const remainder = is_safe || op != BinaryOp::kDiv ? remainder_of(build, dtype, a, divisor) : nullptr;
   if (op == BinaryOp::kTruncMod) return remainder;
   const auto quotient = [&]() -> llvm::Value* {
     llvm::Value* const q = quotient_of(build, dtype, a, divisor);

@@ -101,8 +101,10 @@ llvm::Value* Memory::load_field(llvm::Value* pointer, llvm::Type* type, int64_t 
 
 DataType Memory::stored_type(int buffer) const {
   const Buffer& target = kernel_.buffers[buffer];
-  const bool is_wide = target.scope == Scope::kRegister && is_narrow_float(target.dtype) && computed_.contains(buffer);
-  return is_wide ? DataType::kFloat32 : target.dtype;
+  if (target.scope != Scope::kRegister || !is_narrow_float(target.dtype) || !computed_.contains(buffer))
+    return target.dtype;
+  const bool fits = element_count(target.shape).value() * bytes_of(DataType::kFloat32) <= kMaxRegisterBytes;
+  return fits ? DataType::kFloat32 : target.dtype;
 }
 
 llvm::Value* Memory::turn() { return load_field(site_.frame, build_.getInt64Ty(), offsetof(runtime::Frame, turn)); }
