@@ -406,12 +406,13 @@ Kernel lowered_open(const OpenExample& example) {
   return *std::move(kernel);
 }
 
-void expect_same_meaning(const Example& example, const Schedule& schedule, const Kernel& kernel) {
+void expect_same_meaning(const Example& example, const Schedule& schedule, const Kernel& kernel,
+                         const CpuTarget& target) {
   SCOPED_TRACE(fmt::format("{}\n{}", print(schedule.trace()), print(schedule.finish())));
   Random random(7);
   const std::vector<Tensor> inputs = integers(example, random);
   const auto expected = run(finished_like_lowered(kernel), inputs, host_target());
-  const auto found = run(schedule.finish(), inputs, host_target());
+  const auto found = run(schedule.finish(), inputs, target);
   ASSERT_TRUE(expected.ok()) << expected.error().message();
   ASSERT_TRUE(found.ok()) << found.error().message();
   for (size_t k = 0; k < expected->outputs.size(); ++k)

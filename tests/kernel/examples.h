@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "graph/tensor.h"
+#include "kernel/codegen_llvm.h"
 #include "kernel/lower.h"
 #include "kernel/schedule.h"
 #include "util/random.h"
@@ -48,7 +49,8 @@ Kernel lowered_open(const OpenExample& example);
 
 /// Compiled and run on small integers it gives what the kernel as it was lowered gives. Kernels that are too long to be
 /// compiled pass.
-void expect_same_meaning(const Example& example, const Schedule& schedule, const Kernel& kernel);
+void expect_same_meaning(const Example& example, const Schedule& schedule, const Kernel& kernel,
+                         const CpuTarget& target = host_target());
 /// Its trace is read back as it was printed, and makes the same kernel.
 void expect_replays(const Schedule& schedule, const Kernel& kernel);
 

@@ -55,8 +55,8 @@ TEST(Halves, AreComparedAVectorAtATime) {
         // Where a vector has become one number, each rounding of it asks whether it is NaN.
         EXPECT_LE(count(*code, "ucomiss"), 2) << *code;
         EXPECT_THAT(*code, AnyOf(HasSubstr("%ymm"), HasSubstr("%zmm")));
+        if (runs_here(target)) expect_same_meaning(each, schedule, kernel, target);
       }
-      expect_same_meaning(each, default_schedule(Schedule(kernel), {}), kernel);
     }
 }
 
