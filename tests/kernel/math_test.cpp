@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <numbers>
 #include <optional>
 
 #include "kernel/hand_made.h"
@@ -32,9 +33,9 @@ void PrintTo(const Function& function, std::ostream* out) { *out << function.nam
 constexpr int64_t kCount = 1 << 14;
 
 /// out[i] = f(in[i]), eight lanes at a time.
-Kernel kernel_of(UnaryOp op) {
+Kernel kernel_of(UnaryOp op, DataType dtype = DataType::kFloat32) {
   Kernel kernel;
-  kernel.buffers = {{"in", DataType::kFloat32, {kCount}}, {"out", DataType::kFloat32, {kCount}}};
+  kernel.buffers = {{"in", dtype, {kCount}}, {"out", dtype, {kCount}}};
   kernel.inputs = {0};
   kernel.outputs = {1};
   const Expr i = k(0) * 8 + k(1);
@@ -109,6 +110,90 @@ TEST_P(Elementary, IsRightAtItsEnds) {
     EXPECT_TRUE(exact != 0 || std::signbit(exact) == std::signbit(value)) << points[i];
   }
 }
+
+/// Those of doubles that have vector code, beside libm in extended precision.
+struct DoubleFunction {
+  const char* name;
+  UnaryOp op;
+  long double (*exact)(long double);
+};
+
+void PrintTo(const DoubleFunction& function, std::ostream* out) { *out << function.name; }
+
+class OfDoubles : public testing::TestWithParam<std::tuple<DoubleFunction, const char*>> {};
+
+TEST_P(OfDoubles, IsNearToTheFunction) {
+  const auto& [function, cpu] = GetParam();
+  const CpuTarget target = *parse_cpu_target(cpu);
+  if (!runs_here(target)) GTEST_SKIP() << "this machine can't run code for " << cpu;
+  std::vector<double> points = {0.0,
+                                -0.0,
+                                INFINITY,
+                                -INFINITY,
+                                NAN,
+                                1,
+                                -1,
+                                709.782712893384,
+                                709.7827128933841,
+                                710,
+                                1e308,
+                                -708.3964185322641,
+                                -708.39641853226,
+                                -709,
+                                -745,
+                                -1e308,
+                                0x1p-1022,
+                                -0x1p-1022,
+                                20,
+                                -20,
+                                0.5 * std::numbers::ln2,
+                                1.5 * std::numbers::ln2,
+                                std::numbers::sqrt2,
+                                0.5 * std::numbers::sqrt2};
+  Random random(3);
+  while (std::ssize(points) < kCount) {
+    points.push_back(std::bit_cast<double>(random.next()));  // any exponent
+    points.push_back(random.uniform(-750, 750));
+    points.push_back(1 + random.uniform(-1, 1) * std::exp2(-random.uniform(0, 52)));
+    points.push_back(random.uniform(-1, 1) * std::exp2(-random.uniform(0, 60)));
+  }
+  points.resize(kCount);
+  const auto found = run(kernel_of(function.op, DataType::kFloat64),
+                         {Tensor::from_doubles(DataType::kFloat64, {kCount}, points)}, target);
+  ASSERT_TRUE(found.ok()) << found.error().message();
+  constexpr double kLeast = std::numeric_limits<double>::min();
+  const auto flush = [](double x) { return std::fabs(x) < kLeast ? std::copysign(0.0, x) : x; };
+  double worst = 0;
+  for (int64_t i = 0; i < kCount; ++i) {
+    const double x = flush(points[static_cast<size_t>(i)]), value = found->outputs[0].real(i);
+    const long double exact = function.exact(x);
+    const auto nearest = static_cast<double>(exact);
+    if (std::isnan(nearest) || std::isinf(nearest)) {
+      EXPECT_TRUE(std::isnan(nearest) ? std::isnan(value) : value == nearest) << x << ": " << value;
+    } else if (std::fabs(nearest) < 2 * kLeast) {
+      EXPECT_LE(std::fabs(value), 2 * kLeast) << x;  // flushed, or made of what was
+    } else {
+      const long double unit = std::ldexp(1.0L, std::ilogb(nearest) - 52);
+      const auto off = static_cast<double>(std::fabs(exact - static_cast<long double>(value)) / unit);
+      EXPECT_LE(off, 2) << x << ": " << value << " instead of " << nearest;
+      worst = std::max(worst, off);
+    }
+    EXPECT_TRUE(nearest != 0 || std::signbit(value) == std::signbit(nearest)) << x;
+  }
+  EXPECT_GT(worst, 0.4) << "the test sees nothing";
+}
+
+INSTANTIATE_TEST_SUITE_P(Functions, OfDoubles,
+                         testing::Combine(testing::Values(DoubleFunction{"exp", UnaryOp::kExp, std::exp},
+                                                          DoubleFunction{"log", UnaryOp::kLog, std::log},
+                                                          DoubleFunction{"tanh", UnaryOp::kTanh, std::tanh}),
+                                          testing::Values("cpu=x86-64", "cpu=haswell", "cpu=skylake-avx512")),
+                         [](const auto& info) {
+                           std::string name =
+                               std::string(std::get<0>(info.param).name) + "_" + (std::get<1>(info.param) + 4);
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
 
 INSTANTIATE_TEST_SUITE_P(
     Functions, Elementary,

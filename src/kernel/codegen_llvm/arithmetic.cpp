@@ -109,9 +109,9 @@ llvm::Value* apply_real(const Site& site, UnaryOp op, llvm::Value* x) {
     case UnaryOp::kCeil: return ceil(site, x);
     case UnaryOp::kRound: return round_to_even(site, x);
     case UnaryOp::kSqrt: return build.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, x);
-    case UnaryOp::kExp: return is_double ? function(MathFunction::kExp) : float_exp(build, x);
-    case UnaryOp::kLog: return is_double ? function(MathFunction::kLog) : float_log(build, x);
-    case UnaryOp::kTanh: return is_double ? function(MathFunction::kTanh) : float_tanh(build, x);
+    case UnaryOp::kExp: return is_double ? double_exp(build, x) : float_exp(build, x);
+    case UnaryOp::kLog: return is_double ? double_log(build, x) : float_log(build, x);
+    case UnaryOp::kTanh: return is_double ? double_tanh(build, x) : float_tanh(build, x);
     case UnaryOp::kErf: return is_double ? function(MathFunction::kErf) : float_erf(build, x);
     case UnaryOp::kSin: return is_double ? function(MathFunction::kSin) : float_function(site, op, x);
     case UnaryOp::kCos: return is_double ? function(MathFunction::kCos) : float_function(site, op, x);

@@ -15,6 +15,11 @@ llvm::Value* float_asin(Builder& build, llvm::Value* x);
 llvm::Value* float_acos(Builder& build, llvm::Value* x);
 llvm::Value* float_atan(Builder& build, llvm::Value* x);
 
+// Vector code over double (double_math.cpp), at most 2 units in the last place off, right where those over float are.
+llvm::Value* double_exp(Builder& build, llvm::Value* x);
+llvm::Value* double_log(Builder& build, llvm::Value* x);
+llvm::Value* double_tanh(Builder& build, llvm::Value* x);
+
 // Vector code in double precision (wide_math.cpp), at most 1 unit in the last place off.
 /// sin, cos, tan; sinh, cosh and the inverses of hyperbolic functions.
 llvm::Value* float_function(const Site& site, te::UnaryOp op, llvm::Value* x);
