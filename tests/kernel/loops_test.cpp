@@ -471,6 +471,25 @@ Kernel tile(int64_t rows, int64_t vectors, int64_t lanes, int64_t depth) {
   return kernel;
 }
 
+/// Around both ends of the buffer, of which vectors may have none, some or all lanes.
+TEST(MaskedLoads, OfNarrowNumbersTakeTheLanesThatAreThere) {
+  constexpr int64_t kLanes = 16;
+  for (const DataType dtype : {DataType::kInt8, DataType::kBool, DataType::kFloat16, DataType::kBFloat16})
+    for (const int64_t count : {5, 40})
+      for (const int64_t before : {0, 7, 33}) {
+        SCOPED_TRACE(fmt::format("{} of {}, {} before", count, name(dtype), before));
+        const int64_t vectors = (count + before) / kLanes + 3;
+        Kernel kernel = kernel_of({{"in", dtype, {count}}, {"out", dtype, {vectors * kLanes}}}, {0}, {1});
+        const Expr at = k(0) * kLanes + k(1), from = at - before;
+        const Expr read = load_buffer(kernel, 0, {from});
+        const Block copy =
+            assign("copy", 1, {at}, te::select(te::index(0) <= from && from < count, read, te::literal(0, dtype)));
+        kernel.body = {
+            loop(0, vectors, LoopKind::kSerial, {loop(1, kLanes, LoopKind::kVectorized, {Statement{copy}})})};
+        expect_same_as_serial(kernel, {numbers(dtype, {count})});
+      }
+}
+
 /// Integers of a type: its ends, what lies around 0, any.
 Tensor any_integers(DataType dtype, int64_t count, bool has_zero, Random& random) {
   const int bits = bit_width(dtype);

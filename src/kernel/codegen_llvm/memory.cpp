@@ -248,6 +248,37 @@ llvm::Value* Memory::gathered(int buffer, llvm::Value* numbers, llvm::Type* type
   return joined(build_, pieces);
 }
 
+/// Without instructions for it the lanes are loaded one by one. Those of a vector that lies inside of its buffer may be
+/// loaded all, whatever is done with them: but at the ends of a buffer they are, beside paddings too.
+llvm::Value* Memory::load_masked(int buffer, const Position& position, int lanes, llvm::Value* mask) {
+  llvm::Type* const type = widened(memory_type(build_, stored_type(buffer)), lanes);
+  llvm::Value *const pointer = address(buffer, position.base), *const none = llvm::Constant::getNullValue(type);
+  const llvm::Align align = alignment(buffer, position.multiple);
+  const auto masked = [&] { return tagged(buffer, build_.CreateMaskedLoad(type, pointer, align, mask, none)); };
+  const auto count = element_count(kernel_.buffers[buffer].shape).constant();
+  if (type->getScalarSizeInBits() >= 32 || site_.target.has("avx512bw") || llvm::isa<llvm::Constant>(mask) || !count)
+    return masked();
+  llvm::Function* const function = build_.GetInsertBlock()->getParent();
+  const auto block = [&](const char* name) { return llvm::BasicBlock::Create(build_.getContext(), name, function); };
+  llvm::BasicBlock *const inside = block("load.inside"), *const end = block("load.end"), *const done = block("loaded");
+  llvm::Value* const is_inside =
+      *count < lanes ? static_cast<llvm::Value*>(build_.getFalse())
+                     : build_.CreateICmpULE(position.base, build_.getInt64(static_cast<uint64_t>(*count - lanes)));
+  build_.CreateCondBr(is_inside, inside, end, llvm::MDBuilder(build_.getContext()).createLikelyBranchWeights());
+  build_.SetInsertPoint(inside);
+  llvm::Value* const all = tagged(buffer, build_.CreateAlignedLoad(type, pointer, align));
+  llvm::Value* const some = build_.CreateSelect(mask, all, none);
+  build_.CreateBr(done);
+  build_.SetInsertPoint(end);
+  llvm::Value* const few = masked();
+  build_.CreateBr(done);
+  build_.SetInsertPoint(done);
+  llvm::PHINode* const result = build_.CreatePHI(type, 2);
+  result->addIncoming(some, inside);
+  result->addIncoming(few, end);
+  return result;
+}
+
 llvm::Value* Memory::load(int buffer, const Position& position, int lanes, llvm::Value* mask) {
   const DataType dtype = stored_type(buffer);
   llvm::Type* const scalar = memory_type(build_, dtype);
@@ -263,7 +294,7 @@ llvm::Value* Memory::load(int buffer, const Position& position, int lanes, llvm:
     if (!mask || is_inside_registers(buffer, position, lanes))
       result = tagged(buffer, build_.CreateAlignedLoad(type, pointer, align));
     else
-      result = tagged(buffer, build_.CreateMaskedLoad(type, pointer, align, mask, llvm::Constant::getNullValue(type)));
+      result = load_masked(buffer, position, lanes, mask);
   } else if (llvm::Value* const shuffled = load_shuffled(buffer, position, lanes, mask)) {
     result = shuffled;
   } else if (!mask && can_gather(buffer, position, lanes)) {

@@ -79,6 +79,8 @@ class Memory {
   llvm::Value* load_shuffled(int buffer, const Position& position, int lanes, llvm::Value* mask);
   /// A vector of these elements, counted from the position's base.
   llvm::Value* load_windows(int buffer, const Position& position, const std::vector<int64_t>& elements);
+  /// Elements side by side, zeros where the mask leaves them out.
+  llvm::Value* load_masked(int buffer, const Position& position, int lanes, llvm::Value* mask);
   bool can_gather(int buffer, const Position& position, int lanes) const;
   llvm::Value* gathered(int buffer, llvm::Value* numbers, llvm::Type* type);
   bool is_inside_registers(int buffer, const Position& position, int lanes) const;
