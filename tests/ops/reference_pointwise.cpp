@@ -82,6 +82,8 @@ std::vector<Plain> cast_to(const Call& call, DataType dtype) {
       value = value != 0;
     else if (is_minifloat(dtype))
       value = as_minifloat(dtype, value, call.integer("saturate", 1) != 0, call.text("round_mode", "up"));
+    else if (kSmallInts.contains(dtype))
+      value = std::nearbyint(value);
     else if (!is_float(dtype))
       value = std::trunc(value);
   return {y};

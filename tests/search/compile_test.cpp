@@ -153,6 +153,34 @@ graph narrow(x: float32[3,64], u: uint4[3,64], f: float8e4m3fn[3,64]) -> (y: flo
       EXPECT_EQ((*found)[k].integer(i), (*expected)[k].integer(i)) << "output " << k << " element " << i;
 }
 
+TEST(Compile, FloatsBecomeTheNearestIntegerOfFourOrTwoBits) {
+  const Graph graph = parsed(R"(opset 25
+graph narrow(x: float32[13]) -> (a: int4[13], b: uint4[13], c: int2[13], d: uint2[13], e: int8[13]) {
+  a = Cast(x) {to = 22}
+  b = Cast(x) {to = 21}
+  c = Cast(x) {to = 26}
+  d = Cast(x) {to = 25}
+  e = Cast(x) {to = 3}
+}
+)");
+  const auto result = compiled(graph);
+  ASSERT_TRUE(result.ok()) << result.error().message();
+  const std::vector<double> reals = {0.5, 1.5, 2.5, -0.5, -1.5, 0.75, -0.75, 1.25, -1.625, 7.5, -8.5, 15.75, -9.75};
+  const std::vector<te::Array> inputs = {te::Array::reals(DataType::kFloat32, {13}, reals)};
+  const auto expected = interpret(graph, inputs, {}), found = search::run_artifact(*opened(result->artifact), inputs);
+  ASSERT_TRUE(expected.ok() && found.ok());
+  const std::vector<std::vector<int64_t>> integers = {{0, 2, 2, 0, -2, 1, -1, 1, -2, -8, -8, 0, 6},
+                                                      {0, 2, 2, 0, 14, 1, 15, 1, 14, 8, 8, 0, 6},
+                                                      {0, -2, -2, 0, -2, 1, -1, 1, -2, 0, 0, 0, -2},
+                                                      {0, 2, 2, 0, 2, 1, 3, 1, 2, 0, 0, 0, 2},
+                                                      {0, 1, 2, 0, -1, 0, 0, 1, -1, 7, -8, 15, -9}};
+  for (size_t k = 0; k < integers.size(); ++k)
+    for (int64_t i = 0; i < 13; ++i) {
+      EXPECT_EQ((*expected)[k].integer(i), integers[k][i]) << "output " << k << " of " << reals[i];
+      EXPECT_EQ((*found)[k].integer(i), integers[k][i]) << "output " << k << " of " << reals[i];
+    }
+}
+
 /// A graph at the sizes of some inputs.
 Result<Graph> bound(Graph graph, const std::vector<te::Array>& inputs) {
   std::map<std::string, Dims> shapes;

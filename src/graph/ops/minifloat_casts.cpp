@@ -103,6 +103,8 @@ Expr decoded(Expr stored) {
 Expr cast_number(DataType to, Expr x, const MinifloatRounding& rounding) {
   if (x.dtype() == to) return x;
   if (is_minifloat(x.dtype())) x = decoded(std::move(x));
+  // Wider integers truncate; what is beyond the range wraps in all of them.
+  if (kSmallInts.contains(to) && is_float(x.dtype())) x = te::unary(UnaryOp::kRound, std::move(x));
   return is_minifloat(to) ? encoded(std::move(x), to, rounding) : te::cast(to, std::move(x));
 }
 
