@@ -1,5 +1,6 @@
 #include "graph/node_form.h"
 
+#include <algorithm>
 #include <deque>
 
 #include "graph/algorithms.h"
@@ -23,6 +24,26 @@ Result<std::vector<NodeId>> lower_node(Graph& graph, NodeId id, const Reform& re
   NodeForm form(graph, std::move(node));
   TRY_VOID(reform(form));
   return form.finish_lowered();
+}
+
+/// Removes what made values that were read before and are not any more: an older form may do without.
+void remove_unread(Graph& graph, const std::vector<int>& uses_before) {
+  std::vector<int> uses = graph.use_counts();
+  std::vector<ValueId> unread;
+  for (size_t k = 0; k < uses_before.size(); ++k)
+    if (const ValueId id{static_cast<int>(k)}; uses_before[k] > 0 && graph.contains(id)) unread.push_back(id);
+  while (!unread.empty()) {
+    const NodeId producer = graph.value(unread.back()).producer;
+    unread.pop_back();
+    if (!producer.valid()) continue;
+    const Node node = graph.node(producer);
+    const auto is_read = [&](ValueId output) { return output.valid() && uses[output.index] > 0; };
+    if (std::any_of(node.outputs.begin(), node.outputs.end(), is_read)) continue;
+    graph.remove_node(producer);
+    for (const auto* list : {&node.inputs, &node.captures})
+      for (const ValueId input : *list)
+        if (input.valid() && --uses[input.index] == 0) unread.push_back(input);
+  }
 }
 
 }  // namespace
@@ -217,9 +238,11 @@ Result<std::vector<NodeId>> reform_node(Graph& graph, NodeId id, const Reform& r
 Result<void> lower_to_opset(Graph& graph, int64_t opset) {
   TRY(const std::vector<NodeId> order, topological_order(graph));
   std::deque<NodeId> pending(order.begin(), order.end());
+  const std::vector<int> uses = graph.use_counts();
   while (!pending.empty()) {
     const NodeId id = pending.front();
     pending.pop_front();
+    if (!graph.contains(id)) continue;
     const OpDef* op = graph.node(id).op;
     if (op && op->domain == kOwnDomain) {
       TRY(const std::vector<NodeId> placed, reform_node(graph, id, op->expand));
@@ -243,6 +266,7 @@ Result<void> lower_to_opset(Graph& graph, int64_t opset) {
       if (!same) pending.push_front(next);
     }
   }
+  remove_unread(graph, uses);
   return {};
 }
 

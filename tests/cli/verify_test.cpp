@@ -78,6 +78,26 @@ TEST_F(Verify, AcceptsWhatOptimizeWrites) {
   }
 }
 
+/// The file has one number a group; reading makes one a channel of it, writing takes that back.
+TEST_F(Verify, GrantsStrictlyWhatAnOldOpsetHas) {
+  const std::string file = model(R"(opset 18
+graph g(x: float32[2,4,3]) -> (y) {
+  s: float32[4] = {1, 1, 2, 2}
+  b: float32[4] = {0.5, 0.5, -1, -1}
+  y = GroupNormalization(x, s, b) {num_groups = 2}
+}
+)",
+                                 "old.onnx");
+  for (const char* level : {"0", "1", "2"}) {
+    const Outcome made = isomer({"optimize", file, "-o", path("old_out.onnx"), "--proof", path("old.proof"), "-q",
+                                 "--level", level, "--fp", "strict"});
+    ASSERT_EQ(made.exit_code, 0) << made.err;
+    EXPECT_EQ(made.err, "");
+    const Outcome outcome = said({file, path("old_out.onnx"), path("old.proof"), "--fp", "strict"});
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  }
+}
+
 /// A number goes over whatever moves into the weights, whichever operand it is.
 TEST_F(Verify, AcceptsFactorsCarriedOverMovement) {
   const std::vector<std::string> movements = {"Slice(m, one, two, one)",

@@ -119,6 +119,37 @@ TEST_F(Export, WritesOutWhatTheOpsetLacksUnlessTheModelHadIt) {
   }
 }
 
+TEST_F(Export, WritesOldFormsAsTheyCame) {
+  const std::vector<std::pair<int, std::string>> nodes = {
+      {18, R"(input: "x" input: "s" input: "b" output: "y" op_type: "GroupNormalization" attribute { name: "num_groups"
+           type: 2 i: 2 })"},
+      {18, R"(input: "x" input: "k" input: "k" output: "y" op_type: "GroupNormalization" attribute { name: "num_groups"
+           type: 2 i: 2 })"},
+      {11, R"(input: "x" output: "y" op_type: "Softmax" attribute { name: "axis" type: 2 i: 1 })"},
+      {11, R"(input: "open" output: "y" op_type: "LogSoftmax" attribute { name: "axis" type: 2 i: 1 })"},
+      {11, R"(input: "unknown" output: "y" op_type: "Hardmax" attribute { name: "axis" type: 2 i: 2 })"}};
+  for (const auto& [opset, node] : nodes) {
+    ModelProto model = model_of_graph(fmt::format(R"(
+      name: "g" node {{ {} }} initializer {{ name: "k" data_type: 1 dims: 2 float_data: 1 float_data: 2 }}
+      input {{ name: "x" type {{ tensor_type {{ elem_type: 1 shape {{ dim {{ dim_value: 2 }} dim {{ dim_value: 4 }}
+        dim {{ dim_value: 3 }} }} }} }} }}
+      input {{ name: "s" type {{ tensor_type {{ elem_type: 1 shape {{ dim {{ dim_value: 2 }} }} }} }} }}
+      input {{ name: "b" type {{ tensor_type {{ elem_type: 1 shape {{ dim {{ dim_value: 2 }} }} }} }} }}
+      input {{ name: "open" type {{ tensor_type {{ elem_type: 1 shape {{ dim {{ dim_param: "N" }}
+        dim {{ dim_param: "C" }} dim {{ dim_param: "D" }} }} }} }} }}
+      input {{ name: "unknown" type {{ tensor_type {{ elem_type: 1 }} }} }}
+      output {{ name: "y" type {{ tensor_type {{ elem_type: 1 }} }} }})",
+                                                  node));
+    model.mutable_opset_import(0)->set_version(opset);
+    const ModelProto written = round_trip(model);
+    ASSERT_EQ(written.graph().node_size(), 1) << written.DebugString();
+    EXPECT_EQ(written.graph().node(0).op_type(), model.graph().node(0).op_type());
+    EXPECT_EQ(written.graph().node(0).attribute(0).i(), model.graph().node(0).attribute(0).i());
+    for (int k = 0; k < model.graph().node(0).input_size(); ++k)
+      EXPECT_EQ(written.graph().node(0).input(k), model.graph().node(0).input(k));
+  }
+}
+
 TEST_F(Export, WritesDimsAsTheyCame) {
   const char* graph = R"(
     name: "g" node { input: "x" output: "y" op_type: "Relu" }

@@ -1,6 +1,9 @@
 // BatchNormalization InstanceNormalization GroupNormalization: channels scaled by their statistics.
+#include <algorithm>
+
 #include "graph/ops/common.h"
 #include "graph/ops/operand.h"
+#include "graph/ops/pattern.h"
 #include "graph/ops/registry.h"
 #include "graph/ops/statistics.h"
 
@@ -181,6 +184,53 @@ Result<void> expand_group(NodeForm& form) {
   return form.emit_as(0, "Add", {scaled, bias});
 }
 
+/// What repeat_for_channels repeated.
+ValueId before_repeating(const Graph& graph, ValueId vector, const Shape& groups) {
+  const Pattern pattern(graph);
+  ValueId source = vector;
+  for (const std::string_view op_type : {"Reshape", "Expand", "Reshape"}) {
+    const Node* node = pattern.producer(source, op_type);
+    if (!node) return {};
+    source = node->inputs[0];
+  }
+  return graph.value(source).type.shape == groups ? source : ValueId();
+}
+
+/// The first element of each group, where the others have the same bytes.
+std::optional<Tensor> first_of_groups(const Tensor& vector, int64_t groups) {
+  const auto size = static_cast<int64_t>(vector.bytes().size()) / vector.count();
+  const int64_t per_group = vector.count() / groups;
+  std::vector<std::byte> first;
+  for (int64_t k = 0; k < vector.count(); ++k) {
+    const auto element = vector.bytes().subspan(k * size, size);
+    if (k % per_group == 0) first.insert(first.end(), element.begin(), element.end());
+    if (!std::ranges::equal(element, std::span(first).last(size))) return std::nullopt;
+  }
+  return Tensor(vector.dtype(), {groups}, std::move(first));
+}
+
+/// The way back, where scale and bias are the same for all channels of a group.
+Result<void> one_for_each_group(NodeForm& form) {
+  const auto groups = std::get<int64_t>(form.node().attributes.at("num_groups"));
+  const bool known = form.has_rank(1) && form.type(1).shape->front().is_constant();
+  const int64_t channels = known ? form.type(1).shape->front().value() : 0;
+  NodeForm lowered = form;
+  TRY(const DataType wide, take_stash_type(lowered));
+  if (channels == 0 || wide != accumulator(form.type(0).dtype)) return expand_group(form);
+  for (const int i : {1, 2}) {
+    if (channels == groups) break;
+    if (const ValueId source = before_repeating(form.graph(), form.input(i), {groups}); source.valid()) {
+      lowered.set_input(i, source);
+      continue;
+    }
+    const auto first = form.constant(i) ? first_of_groups(*form.constant(i), groups) : std::nullopt;
+    if (!first) return expand_group(form);
+    lowered.set_input(i, form.constant(*first, i == 1 ? "scale" : "bias"));
+  }
+  form.node() = lowered.node();
+  return {};
+}
+
 }  // namespace
 
 std::vector<OpDef> normalization() {
@@ -237,7 +287,7 @@ std::vector<OpDef> normalization() {
        .types = {{"T", kFloats}},
        .attributes = {with_default("epsilon", kEpsilon), required("num_groups", AttributeKind::kInt),
                       with_default("stash_type", 1)},
-       .versions = {{18, repeat_for_channels, expand_group}},
+       .versions = {{18, repeat_for_channels, one_for_each_group}},
        .infer = infer_group,
        .compute = compute_group,
        .expand = expand_group},

@@ -107,9 +107,34 @@ Result<void> from_axis_on(NodeForm& form) {
   return {};
 }
 
+/// Where from_axis_on made a matrix of the input, and of the output what it was: without either.
+bool take_matrix_back(NodeForm& form) {
+  Graph& graph = form.graph();
+  const Pattern pattern(graph);
+  const Node* flat = form.has_output(0) ? pattern.producer(form.input(0), "Flatten") : nullptr;
+  if (!flat) return false;
+  const ValueId source = flat->inputs[0], made = form.node().outputs[0];
+  const std::vector<NodeId> readers = graph.consumers()[made.index];
+  if (readers.size() != 1 || !pattern.used_once(made)) return false;
+  const Node* restored = pattern.node(readers[0], "Reshape");
+  if (!restored || restored->inputs[0] != made) return false;
+  const Node* shape = pattern.producer(restored->inputs[1], "Shape");
+  const bool is_whole = shape && shape->inputs[0] == source && shape->attributes.empty();
+  const ValueId result = restored->outputs[0];
+  const ValueType& type = graph.value(source).type;
+  if (!is_whole && (!type.has_shape() || graph.value(result).type != type)) return false;
+  const auto axis = flat->attributes.find("axis");
+  form.set("axis", axis == flat->attributes.end() ? int64_t{1} : axis->second);
+  form.set_input(0, source);
+  graph.remove_node(readers[0]);
+  form.node().outputs[0] = result;
+  return true;
+}
+
 /// The way back: the axis is brought to the end where others of size greater than 1 follow.
 Result<void> to_axis_on(NodeForm& form) {
   TRY(const auto written, form.take_int("axis"));
+  if ((written == 1 || written == -1) && take_matrix_back(form)) return {};
   if (!form.has_rank(0)) {
     // What comes from such an opset without a rank reads what from_axis_on made a matrix.
     if (written != 1) return form.unsupported("a known rank expected");
