@@ -5,6 +5,7 @@
 
 #include "driver/search_json.h"
 #include "graph/edit.h"
+#include "graph/equal.h"
 #include "graph/passes/pipeline.h"
 #include "report/page.h"
 #include "substitutions/derivation/proof_recorder.h"
@@ -32,6 +33,15 @@ std::string_view class_name(FloatClass fp_class) {
 }
 
 constexpr double kLeastCheckSeconds = 1;
+
+bool has_bodies(const Graph& graph) {
+  const std::vector<NodeId> nodes = graph.nodes();
+  return std::any_of(nodes.begin(), nodes.end(), [&](NodeId id) {
+    const Attributes& attributes = graph.node(id).attributes;
+    return std::any_of(attributes.begin(), attributes.end(),
+                       [](const auto& attribute) { return !bodies_of(attribute.second).empty(); });
+  });
+}
 
 class Run {
  public:
@@ -100,7 +110,7 @@ class Run {
   }
 
   /// Writes the proof, where one is asked for. False where a change is made of which it finds none: the derivation is
-  /// without that pass then, or else of the level below.
+  /// without that pass then, or without constants that were rounded for bodies, or else of the level below.
   Result<bool> prove(OptimizedFile& outcome, substitutions::Derivation& derivation,
                      std::vector<std::string>& unproved) const {
     if (!choices_.has_proof) return true;
@@ -112,6 +122,11 @@ class Run {
       const Error error = std::move(proof).error();
       std::vector<std::string>& without = derivation.without;
       if (error.kind != ErrorKind::kMismatch) return error;
+      if (!is_pass(error.where) && derivation.rounds_in_bodies && has_bodies(outcome.made.derived.graph)) {
+        derivation.rounds_in_bodies = false;
+        unproved.push_back(fmt::format("constants that bodies read and folding would round: {}", error.message()));
+        return false;
+      }
       // What is only found in the end is most likely what reorders sums.
       const std::string pass = is_pass(error.where) ? error.where : "normalize";
       const bool is_new = std::find(without.begin(), without.end(), pass) == without.end();

@@ -12,6 +12,7 @@ namespace {
 
 using nlohmann::json;
 using testing::HasSubstr;
+using testing::Not;
 
 /// Constants to fold, weights to scale, an Identity to remove; dims of the outputs go by the batch.
 constexpr std::string_view kFoldable = R"(opset 17
@@ -213,6 +214,43 @@ TEST_F(Verify, RunsTheModelsOnDimsThatTheProofLeavesOpen) {
   optimize();
   EXPECT_EQ(verify({"--dim", "batch=2"}).exit_code, 0);
   EXPECT_EQ(verify({"--input-shapes", "x:[7,2,4,4]"}).exit_code, 0);
+}
+
+/// Proofs know no number behind the bits of a constant in a body: it stays computed, and everything else is done.
+TEST_F(Verify, GrantsTheRestWhereBodiesReadWhatWouldBeRounded) {
+  for (const auto& [outside, inside] : {std::pair("q = Sigmoid(w)", "r = Abs(q)"),
+                                        std::pair("q = Abs(w)", "h: float32[1] = {0.5}\n      r = Sigmoid(h)")}) {
+    const std::string file = model(fmt::format(R"(opset 17
+graph g(x: float32[1,3,6,6], p: bool[]) -> (y: float32[1,3,6,6]) {{
+  w: float32[1] = {{0.5}}
+  k: float32[3,3,3,3] = random 1
+  s: float32[3] = {{1, 2, 3}}
+  t: float32[3] = {{0, 1, 2}}
+  m: float32[3] = {{0, 0.5, 1}}
+  v: float32[3] = {{1, 2, 0.5}}
+  c = Conv(x, k) {{pads = [1,1,1,1]}}
+  b = BatchNormalization(c, s, t, m, v)
+  {}
+  y = If(p) captures (q, b) {{else_branch = graph e() captures (q: float32[1], b: float32[1,3,6,6]) -> (o) {{
+      o = Tanh(b)
+    }}, then_branch = graph t() captures (q: float32[1], b: float32[1,3,6,6]) -> (o) {{
+      {}
+      o = Add(b, r)
+    }}}}
+}}
+)",
+                                               outside, inside),
+                                   "rounds.onnx");
+    const Outcome made = isomer({"optimize", file, "-o", path("out.onnx"), "--proof", path("out.proof"), "--level", "2",
+                                 "--report", path("report.json")});
+    ASSERT_EQ(made.exit_code, 0) << made.err;
+    EXPECT_THAT(made.err, HasSubstr("left out constants that bodies read"));
+    EXPECT_THAT(made.err, Not(HasSubstr("what level")));
+    const json after = json::parse(read_file(path("report.json")))["ops_after"];
+    EXPECT_FALSE(after.contains("BatchNormalization"));
+    EXPECT_TRUE(after.contains("Sigmoid")) << after;
+    EXPECT_EQ(said({file, path("out.onnx"), path("out.proof")}).exit_code, 0);
+  }
 }
 
 TEST_F(Verify, RefusesOtherModels) {

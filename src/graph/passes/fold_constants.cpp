@@ -8,6 +8,7 @@
 #include "graph/infer.h"
 #include "graph/interpret.h"
 #include "graph/memory_estimate.h"
+#include "graph/movement.h"
 #include "graph/rounding.h"
 #include "util/check.h"
 
@@ -104,9 +105,23 @@ struct Size {
   }
 };
 
+/// Of floats, where it does more than to move elements.
+bool may_round(const Graph& graph, NodeId id) {
+  const std::vector<ValueId>& outputs = graph.node(id).outputs;
+  for (size_t k = 0; k < outputs.size(); ++k)
+    if (outputs[k].valid() && is_float(graph.value(outputs[k]).type.dtype) &&
+        !movement_of(graph, id, static_cast<int>(k)))
+      return true;
+  return false;
+}
+
 class ConstantFolder {
  public:
-  ConstantFolder(Graph& graph, PassContext& context) : graph_(graph), context_(context), uses_(graph.use_counts()) {}
+  ConstantFolder(Graph& graph, PassContext& context, bool is_body)
+      : graph_(graph), context_(context), uses_(graph.use_counts()), is_body_(is_body) {
+    for (const NodeId id : graph.nodes())
+      captured_.insert(graph.node(id).captures.begin(), graph.node(id).captures.end());
+  }
 
   Result<int> fold() {
     TRY(const std::vector<NodeId> order, topological_order(graph_));
@@ -129,6 +144,9 @@ class ConstantFolder {
       return false;
     const auto work = work_within_limits(graph_, id, context_.options.decodes);
     if (!work || !context_.allows(work->fp_class)) return false;
+    const auto is_captured = [&](ValueId output) { return captured_.contains(output); };
+    const bool is_in_body = is_body_ || std::any_of(node.outputs.begin(), node.outputs.end(), is_captured);
+    if (!context_.options.rounds_in_bodies && is_in_body && may_round(graph_, id)) return false;
     if (work->picks) picking_.insert(id);
     for (const ValueId output : node.outputs) {
       if (!output.valid()) continue;
@@ -259,6 +277,8 @@ class ConstantFolder {
   std::vector<NodeId> computable_;
   std::vector<ValueId> chosen_;
   std::set<NodeId> picking_;  ///< data say which elements they read
+  bool is_body_;
+  std::set<ValueId> captured_;  ///< by bodies of nodes
 };
 
 bool has_real_zero(const Tensor& tensor) {
@@ -298,6 +318,14 @@ Result<int> fold_known(Graph& graph, PassContext& context) {
   return changes;
 }
 
+Result<int> fold(Graph& graph, PassContext& context, bool is_body) {
+  int changes = 0;
+  TRY(changes, for_each_body(graph, [&](Graph& body, NodeId) { return fold(body, context, true); }));
+  TRY(const int known, fold_known(graph, context));
+  TRY(const int computed, ConstantFolder(graph, context, is_body).fold());
+  return changes + known + computed;
+}
+
 }  // namespace
 
 bool can_be_folded(const Graph& graph, NodeId id) {
@@ -305,12 +333,6 @@ bool can_be_folded(const Graph& graph, NodeId id) {
   return !node.is_opaque() && node.op->compute && work_within_limits(graph, id, false);
 }
 
-Result<int> fold_constants(Graph& graph, PassContext& context) {
-  int changes = 0;
-  TRY(changes, for_each_body(graph, [&](Graph& body, NodeId) { return fold_constants(body, context); }));
-  TRY(const int known, fold_known(graph, context));
-  TRY(const int computed, ConstantFolder(graph, context).fold());
-  return changes + known + computed;
-}
+Result<int> fold_constants(Graph& graph, PassContext& context) { return fold(graph, context, false); }
 
 }  // namespace isomer

@@ -35,6 +35,9 @@ struct PassOptions {
   /// Nodes that are one composite together, which the model's opset lacks (Gelu before opset 20), keep their constants:
   /// other runtimes know such nodes by what they look like, and run them as one.
   bool keep_composites = false;
+  /// Bodies may hold, and read, constants that were computed and rounded: proofs know only those outside of them for
+  /// other numbers than their bits (OutputStep).
+  bool rounds_in_bodies = true;
   int most_runs =
       std::numeric_limits<int>::max();  ///< of passes; the others change nothing (substitutions/derivation/blame.h)
   int threads = 1;                      ///< for constant folding

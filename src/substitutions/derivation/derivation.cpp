@@ -32,6 +32,7 @@ PassOptions passes_before(const Derivation& derivation, Theory& theory, const De
   passes.fp = derivation.fp;
   passes.without = derivation.without;
   passes.keep_composites = derivation.keep_composites;
+  passes.rounds_in_bodies = derivation.rounds_in_bodies;
   passes.threads = options.threads;
   passes.log = options.log;
   passes.normalize = normalization(theory);

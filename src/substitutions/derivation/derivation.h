@@ -24,6 +24,7 @@ struct Derivation {
   FloatMode fp = FloatMode::kReassociate;
   std::vector<std::string> without;  ///< passes that were left out: a check failed with them
   bool keep_composites = false;      ///< PassOptions::keep_composites
+  bool rounds_in_bodies = true;      ///< PassOptions::rounds_in_bodies
   std::vector<Rule> rules;           ///< that steps name, each with its proof; laws that are used as rules among them
   std::vector<Step> steps;
 };

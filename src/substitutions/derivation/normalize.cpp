@@ -563,6 +563,7 @@ Result<int> normalize(Graph& graph, PassContext& context, Normalizer& normalizer
         inner.emplace_back(node, seen[node]++);
         return normalize(body, context, normalizer, see, inner);
       }));
+  if (!place.empty() && !context.options.rounds_in_bodies) return changes;
   NormalizeLimits limits;
   limits.allows = [&](FloatClass float_class) { return context.allows(float_class); };
   limits.may_grow = [&](int64_t bytes) { return context.may_grow(bytes); };
