@@ -331,6 +331,28 @@ TEST(Import, MakesConstantsOfConstantNodes) {
   }
 }
 
+/// Names in bodies may look like those that inner values of calls get.
+TEST(Import, TellsInnerValuesOfCallsFromWhatBodiesHave) {
+  for (const char* inputs :
+       {"input { name: 'F/0/t' }", "input { name: 'i' } initializer { name: 'F/0/t' data_type: 1 float_data: 3 }",
+        "input { name: 'i' } sparse_initializer { values { name: 'F/0/t' data_type: 1 dims: 1 float_data: 3 } indices "
+        "{ data_type: 7 dims: 1 int64_data: 0 } dims: 1 }"}) {
+    const auto graph = import_message(model_message(with_types(fmt::format(R"(
+      ir_version: 10 opset_import {{ version: 21 }} opset_import {{ domain: 'local' version: 1 }}
+      functions {{ name: 'F' domain: 'local' input: 'a' output: 'b' opset_import {{ version: 21 }}
+        node {{ input: 'a' output: 't' op_type: 'Neg' }} node {{ input: 't' output: 'b' op_type: 'Exp' }} }}
+      graph {{ name: 'g' input {{ name: 't' BOOL }} input {{ name: 'x' FLOAT2 }} output {{ name: 'y' FLOAT2 }}
+        node {{ input: '' input: 't' input: 'x' output: 'y' op_type: 'Loop' attribute {{ name: 'body' type: 5 g {{
+          name: 'b' {} input {{ name: 'c' BOOL }} input {{ name: 'F/1/t' FLOAT2 }}
+          output {{ name: 'd' }} output {{ name: 'r' }}
+          node {{ input: 'c' output: 'd' op_type: 'Identity' }}
+          node {{ input: 'F/1/t' output: 'e' op_type: 'F' domain: 'local' }}
+          node {{ input: 'e' input: 'F/1/t' output: 'r' op_type: 'Sub' }} }} }} }} }})",
+                                                                           inputs))));
+    EXPECT_TRUE(graph.ok()) << message_of(graph);
+  }
+}
+
 TEST(Import, CountsWhatStandsInTheFile) {
   ImportReport report;
   const auto graph = import_message(model_message(with_types(HEAD CALL(

@@ -231,12 +231,19 @@ class Expander {
   }
 
  private:
+  /// Of all that the graph and the bodies in it make, are given or read.
   void collect_names(const GraphProto& graph) {
-    for_each_node(graph.node(), [&](const NodeProto& node) {
-      for (const std::string& output : node.output()) collect_prefixes(output);
-    });
     for (const auto& input : graph.input()) collect_prefixes(input.name());
     for (const auto& tensor : graph.initializer()) collect_prefixes(tensor.name());
+    for (const auto& sparse : graph.sparse_initializer()) collect_prefixes(sparse.values().name());
+    for (const NodeProto& node : graph.node()) {
+      for (const std::string& input : node.input()) collect_prefixes(input);
+      for (const std::string& output : node.output()) collect_prefixes(output);
+      for (const AttributeProto& attribute : node.attribute()) {
+        if (attribute.has_g()) collect_names(attribute.g());
+        for (const GraphProto& body : attribute.graphs()) collect_names(body);
+      }
+    }
   }
 
   /// Each part of the name that ends with a slash, by a hash that grows with the name.
