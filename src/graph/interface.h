@@ -5,8 +5,9 @@
 
 namespace isomer {
 
-/// Names, order, stated types and defaults of inputs and outputs, the operator sets. An error, kMismatch, says what of
-/// `found` is another than expected.
+/// Names, order, stated types and defaults of inputs and outputs, the operator sets; where nothing is stated of an
+/// output, `found` may state what is inferred of it. An error, kMismatch, says what of `found` is another than
+/// expected.
 Result<void> check_interface(const Graph& expected, const Graph& found, const std::string& file);
 
 }  // namespace isomer

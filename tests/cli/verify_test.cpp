@@ -253,6 +253,24 @@ graph g(x: float32[1,3,6,6], p: bool[]) -> (y: float32[1,3,6,6]) {{
   }
 }
 
+/// Runtimes infer such a type; what is written states it.
+TEST_F(Verify, AcceptsTypesOfOutputsOfWhichTheFileSaysNothing) {
+  const auto field = [](int number, const std::string& bytes) {
+    return std::string{static_cast<char>(number << 3 | 2), static_cast<char>(bytes.size())} + bytes;
+  };
+  const auto integer = [](int number, int value) {
+    return std::string{static_cast<char>(number << 3), static_cast<char>(value)};
+  };
+  const std::string type = field(1, integer(1, 1) + field(2, field(1, integer(1, 2))));
+  const std::string graph = field(1, field(1, "x") + field(2, "y") + field(4, "Relu")) + field(2, "g") +
+                            field(11, field(1, "x") + field(2, type)) + field(12, field(1, "y"));
+  write_file(path("untyped.onnx"), integer(1, 8) + field(7, graph) + field(8, integer(2, 17)));
+  const Outcome made = isomer(
+      {"optimize", path("untyped.onnx"), "-o", path("out.onnx"), "--proof", path("out.proof"), "-q", "--level", "0"});
+  ASSERT_EQ(made.exit_code, 0) << made.err;
+  EXPECT_EQ(said({path("untyped.onnx"), path("out.onnx"), path("out.proof")}).exit_code, 0);
+}
+
 TEST_F(Verify, RefusesOtherModels) {
   optimize();
   const std::string right = read_file(path("out.onnx"));
