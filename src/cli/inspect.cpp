@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "cli/commands.h"
 #include "cli/inspect_artifact.h"
@@ -11,8 +12,11 @@
 #include "cli/load_artifact.h"
 #include "cli/load_model.h"
 #include "cli/rule_statistics.h"
+#include "cli/settings.h"
+#include "driver/code_of_model.h"
 #include "graph/dot.h"
 #include "graph/edit.h"
+#include "graph/infer.h"
 #include "graph/op_def.h"
 #include "graph/text.h"
 
@@ -78,21 +82,60 @@ std::pair<std::string, std::string> status_of(const Graph& graph, const Node& no
   return {"compiled", ""};
 }
 
-void collect(const Graph& graph, std::map<CapabilityKey, Capability>& table) {
+/// Whether data decide sizes of what a node makes, or what its row has no program for as they are. Bodies may.
+bool may_be_refused(const Graph& graph) {
+  const auto is_open = [&](ValueId value) {
+    return value.valid() && !(graph.value(value).type.has_shape() && constants(*graph.value(value).type.shape));
+  };
+  const std::vector<NodeId> nodes = graph.nodes();
+  return std::any_of(nodes.begin(), nodes.end(), [&](NodeId id) {
+    const Node& node = graph.node(id);
+    return node.op && (!node.op->compute || std::any_of(node.outputs.begin(), node.outputs.end(), is_open) ||
+                       !node.op->compute(context_of(graph, id)).ok());
+  });
+}
+
+/// Why compiling the model, its free dims bound, is refused: "node 0 (Pad): known pads and axes expected".
+Result<std::string> refusal_of(LoadedModel model, const InspectOptions& options) {
+  const bool is_bound = bind_free_dims(model.graph, options.file, options).ok();
+  if (!is_bound || !may_be_refused(model.graph)) return std::string();
+  TRY(const Settings settings, settings_of(options));
+  const auto code = code_of_model(model, options.file, settings, {});
+  if (code.ok() || code.error().kind != ErrorKind::kUnsupported) return std::string();
+  const std::string sentence = code.error().message(), file = options.file + ": ";
+  return sentence.starts_with(file) ? sentence.substr(file.size()) : sentence;
+}
+
+/// The refusal goes to the node that it names, and is empty then.
+void collect(const Graph& graph, std::map<CapabilityKey, Capability>& table, std::string& refusal) {
   for (const NodeId id : graph.nodes()) {
     const Node& node = graph.node(id);
-    const std::string name = operator_name(node);
-    const auto [status, reason] = status_of(graph, node);
+    const std::string name = operator_name(node), place = label(graph, id) + ": ";
+    auto [status, reason] = status_of(graph, node);
+    if (status == "compiled" && refusal.starts_with(place)) {
+      status = "interpreted";
+      reason = std::exchange(refusal, "").substr(place.size());
+    }
     Capability& row = table[{name, status, reason}];
     if (row.count++ == 0) row.example = label(graph, id);
     for (const auto& [key, attribute] : node.attributes)
-      if (const auto* body = std::get_if<GraphPtr>(&attribute)) collect(**body, table);
+      if (const auto* body = std::get_if<GraphPtr>(&attribute)) collect(**body, table, refusal);
   }
 }
 
-json capability(const Graph& graph) {
+Result<json> capability(const LoadedModel& model, const InspectOptions& options) {
+  const Graph& graph = model.graph;
   std::map<CapabilityKey, Capability> table;
-  collect(graph, table);
+  std::string refusal;
+  collect(graph, table, refusal);
+  const auto is_compiled = [](const auto& entry) { return std::get<1>(entry.first) == "compiled"; };
+  if (std::all_of(table.begin(), table.end(), is_compiled)) {
+    TRY(refusal, refusal_of(model, options));
+    table.clear();
+    collect(graph, table, refusal);
+    // Of a node that passes made.
+    if (!refusal.empty()) table[{"the model", "interpreted", refusal}].count = 1;
+  }
   json rows = json::array();
   for (const auto& [key, row] : table) {
     const auto& [op, status, reason] = key;
@@ -194,7 +237,7 @@ Result<void> inspect(const InspectOptions& options) {
     else
       fmt::print("{}", text);
   } else if (options.capability) {
-    const json rows = capability(graph);
+    TRY(const json rows, capability(model, options));
     if (options.json)
       fmt::print("{}\n", json_text({{"capability", rows}}));
     else

@@ -996,5 +996,26 @@ graph g(x: float32[4]) -> (y, z) {
             std::pair(std::string("interpreted"), std::string("the rank of what it reads or makes is not known")));
 }
 
+TEST_F(CommandLine, InspectSaysWhatCompilingRefuses) {
+  const std::vector<std::pair<std::string, std::string>> models = {
+      {"Pad", "graph g(x: float32[4], p: int64[2]) -> (y) {\n  a = Relu(x)\n  y = Pad(a, p)\n}\n"},
+      {"Reshape", "graph g(x: float32[4], p: int64[2]) -> (y) {\n  a = Relu(x)\n  y = Reshape(a, p)\n}\n"},
+      {"If",
+       "graph g(x: float32[4], c: bool[]) -> (y: float32[4]) {\n  a = Relu(x)\n"
+       "  y = If(c) captures (a) {else_branch = graph e() captures (a: float32[4]) -> (n) {\n    n = Neg(a)\n  }, "
+       "then_branch = graph t() captures (a: float32[4]) -> (s) {\n    s = ReduceSum(a) {keepdims = 0}\n  }}\n}\n"},
+      {"", "graph g(x: float32[4]) -> (y) {\n  a = NonZero(x)\n  y = Neg(a)\n}\n"}};
+  for (const auto& [op, text] : models) {
+    const std::string file = model("opset 17\n" + text, "refused.onnx");
+    const Outcome compiled = isomer({"compile", file, "-o", path("refused.iso"), "--level", "2"});
+    EXPECT_EQ(compiled.exit_code, op.empty() ? 0 : 3) << compiled.err;
+    const json rows = json::parse(isomer({"inspect", file, "--capability", "--json"}).out)["capability"];
+    for (const json& row : rows) {
+      EXPECT_EQ(row["status"], row["op"] == op ? "interpreted" : "compiled") << row;
+      EXPECT_THAT(compiled.err, HasSubstr(row["reason"].get<std::string>()));
+    }
+  }
+}
+
 }  // namespace
 }  // namespace isomer::test
