@@ -996,6 +996,35 @@ graph g(x: float32[4]) -> (y, z) {
             std::pair(std::string("interpreted"), std::string("the rank of what it reads or makes is not known")));
 }
 
+TEST_F(CommandLine, RunGivesAnOutputAsOftenAsItIsListed) {
+  const std::string file = model(R"(opset 17
+graph g(x: float32[2]) -> (y, z, y) {
+  y = Abs(x)
+  z = Exp(y)
+}
+)",
+                                 "twice.onnx");
+  const auto names = [&](const std::string& of) {
+    const json ran = json::parse(isomer({"run", of, "--json", "-q"}).out);
+    std::vector<std::string> result;
+    for (const json& output : ran["outputs"]) result.push_back(output["name"]);
+    return result;
+  };
+  const std::vector<std::string> expected = {"y", "z", "y"};
+  EXPECT_EQ(names(file), expected);
+  for (const char* level : {"0", "2"}) {
+    const std::string out = path("twice_out.onnx"), proof = path("twice.proof");
+    const Outcome made = isomer({"optimize", file, "-o", out, "--proof", proof, "-q", "--level", level});
+    ASSERT_EQ(made.exit_code, 0) << made.err;
+    EXPECT_EQ(names(out), expected);
+    EXPECT_EQ(isomer({"verify", file, out, proof}).exit_code, 0);
+    EXPECT_EQ(isomer({"compare", file, out}).exit_code, 0);
+  }
+  ASSERT_EQ(isomer({"compile", file, "-o", path("twice.iso"), "--level", "2", "-q"}).exit_code, 0);
+  EXPECT_EQ(names(path("twice.iso")), expected);
+  EXPECT_EQ(isomer({"compare", file, path("twice.iso")}).exit_code, 0);
+}
+
 TEST_F(CommandLine, InspectSaysWhatCompilingRefuses) {
   const std::vector<std::pair<std::string, std::string>> models = {
       {"Pad", "graph g(x: float32[4], p: int64[2]) -> (y) {\n  a = Relu(x)\n  y = Pad(a, p)\n}\n"},

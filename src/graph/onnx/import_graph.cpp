@@ -439,8 +439,6 @@ class GraphBuilder {
     std::unordered_set<std::string_view> seen;
     for (const ValueInfoProto& info : proto_.output()) {
       if (info.name().empty()) return invalid("graph output", "a name expected, an empty one found");
-      if (!seen.insert(info.name()).second)
-        return invalid(info.name(), "outputs of different names expected, one found twice");
       const ValueId id = outer_ ? lookup(info.name()) : local(info.name());
       if (!id.valid()) return invalid(info.name(), "an output that a node makes expected, nothing makes it");
       TRY(ValueType type, declared_type(info));
@@ -452,7 +450,8 @@ class GraphBuilder {
       if (value.type.kind == ValueType::Kind::kUnknown || (value.type.is_tensor() && !value.type.shape))
         value.type = type;
       if (!value.declared) value.declared = std::move(type);
-      add_extra(value, info);
+      // A value that is listed twice is given twice; the file says of it what it says first.
+      if (seen.insert(info.name()).second) add_extra(value, info);
       outputs.push_back(id);
     }
     graph_.set_outputs(std::move(outputs));
