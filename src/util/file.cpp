@@ -134,6 +134,7 @@ Result<void> check_unchanged(std::span<const std::byte> bytes) {
 
 Result<Folder> Folder::open(const std::filesystem::path& path) {
   Folder folder;
+  folder.path_ = path.empty() ? "." : path;
   folder.fd_ = FileDescriptor(::open(path.empty() ? "." : path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!folder.fd_.valid()) return opening_error(errno);
   return folder;
@@ -168,9 +169,24 @@ Result<FileDescriptor> Folder::open_beneath(const std::string& relative) const {
   return opening_error(errno);
 }
 
-Result<std::shared_ptr<const MappedFile>> Folder::map_file(std::string_view relative) const {
+/// Where links lead is looked up, and then opened as a path without any: whoever swaps them meanwhile gains nothing.
+Result<FileDescriptor> Folder::open_through_links(const std::string& relative, const Folder* beside) const {
+  std::error_code failed;
+  const std::filesystem::path target = std::filesystem::canonical(path_ / relative, failed);
+  if (failed) return open_beneath(relative);
+  for (const Folder* folder : {this, beside}) {
+    if (!folder) continue;
+    const std::filesystem::path inside = target.lexically_relative(std::filesystem::canonical(folder->path_, failed));
+    if (!failed && !inside.empty() && *inside.begin() != "..") return folder->open_beneath(inside.string());
+  }
+  return opening_error(EXDEV);
+}
+
+Result<std::shared_ptr<const MappedFile>> Folder::map_file(std::string_view relative, const Folder* beside) const {
   TRY_VOID(check_relative_path(relative));
-  TRY(FileDescriptor fd, open_beneath(std::string(relative)));
+  auto opened = open_beneath(std::string(relative));
+  if (!opened.ok()) opened = open_through_links(std::string(relative), beside);
+  TRY(FileDescriptor fd, std::move(opened));
   TRY(const struct stat facts, facts_of(fd));
   if (facts.st_nlink != 1)
     return invalid("", "a file with one name expected, one with {} hard links found", facts.st_nlink);

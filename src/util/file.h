@@ -66,13 +66,15 @@ class Folder {
   /// Symbolic links on the way to the folder are followed.
   static Result<Folder> open(const std::filesystem::path& path);
 
-  /// Maps `relative`, a path beneath the folder: no absolute path, no `..`, no backslash, no symbolic link in any part,
-  /// a regular file with one name only (no hard links). Checked on the descriptor that is then mapped. The error says
-  /// what was found, not the path.
-  Result<std::shared_ptr<const MappedFile>> map_file(std::string_view relative) const;
+  /// Maps `relative`, a path beneath the folder: no absolute path, no `..`, no backslash, a regular file with one name
+  /// only (no hard links). Symbolic links may lead to what is beneath the folder or `beside`, as ONNX Runtime has it.
+  /// Checked on the descriptor that is then mapped. The error says what was found, not the path.
+  Result<std::shared_ptr<const MappedFile>> map_file(std::string_view relative, const Folder* beside = nullptr) const;
 
  private:
   Result<FileDescriptor> open_beneath(const std::string& relative) const;
+  Result<FileDescriptor> open_through_links(const std::string& relative, const Folder* beside) const;
+  std::filesystem::path path_;
   FileDescriptor fd_;
 };
 

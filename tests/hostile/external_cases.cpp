@@ -58,6 +58,7 @@ void check(int result) {
 std::vector<HostileCase> paths() {
   using namespace std::string_literals;
   const std::string relative = "a relative path of a file beneath the model's folder expected";
+  const std::string leaves = "a path that stays in the model's folder expected, one that leaves it found";
   return {
       at("file", "", "w.bin", write_weights),
       at("file_in_folder", "", "data/./w.bin",
@@ -104,22 +105,22 @@ std::vector<HostileCase> paths() {
            close(made);
            check(bound);
          }),
-      at("link", "symbolic link", "w.bin",
+      at("link", leaves, "w.bin",
          [](const fs::path& folder) { fs::create_symlink(write_secret(folder), folder / "w.bin"); }),
-      at("link_within_folder", "symbolic link", "w.bin",
+      at("link_within_folder", "", "w.bin",
          [](const fs::path& folder) {
            write_file(folder / "real.bin", kSixteenBytes);
            fs::create_symlink("real.bin", folder / "w.bin");
          }),
-      at("link_to_proc_mem", "symbolic link", "w.bin",
+      at("link_to_proc_mem", leaves, "w.bin",
          [](const fs::path& folder) { fs::create_symlink("/proc/self/mem", folder / "w.bin"); }),
-      at("link_to_dev_zero", "symbolic link", "w.bin",
+      at("link_to_dev_zero", leaves, "w.bin",
          [](const fs::path& folder) { fs::create_symlink("/dev/zero", folder / "w.bin"); }),
       at("link_to_nothing", "symbolic link", "w.bin",
          [](const fs::path& folder) { fs::create_symlink("nowhere", folder / "w.bin"); }),
       at("link_to_itself", "symbolic link", "w.bin",
          [](const fs::path& folder) { fs::create_symlink("w.bin", folder / "w.bin"); }),
-      at("link_as_parent", "symbolic link", "data/secret.bin",
+      at("link_as_parent", leaves, "data/secret.bin",
          [](const fs::path& folder) {
            fs::create_directory_symlink(write_secret(folder).parent_path(), folder / "data");
          }),

@@ -31,6 +31,7 @@ class ExternalData : public testing::Test {
     fs::create_symlink("../outside/secret.bin", model_ / "out.bin");
     fs::create_directory_symlink("../outside", model_ / "linked");
     fs::create_directory_symlink("sub", model_ / "linked_sub");
+    fs::create_symlink("nowhere.bin", model_ / "nowhere.bin");
     fs::create_hard_link(scratch_.path() / "outside/secret.bin", model_ / "hard.bin");
     ASSERT_EQ(mkfifo((model_ / "pipe").c_str(), 0600), 0);
   }
@@ -66,6 +67,38 @@ TEST_F(ExternalData, IsFoundInAFolderThatALinkLeadsTo) {
   EXPECT_TRUE(TensorReader({}, nullptr, {}, scratch_.path() / "alias").read(proto).ok());
 }
 
+/// As ONNX Runtime 1.32 has it, absolute links and those that leave the folder on the way among them.
+TEST_F(ExternalData, IsReadThroughLinksThatEndInTheFolder) {
+  fs::create_symlink("link.bin", model_ / "twice.bin");
+  fs::create_symlink(fs::canonical(model_) / "weights.bin", model_ / "absolute.bin");
+  fs::create_symlink("../model/weights.bin", scratch_.path() / "outside/back.bin");
+  fs::create_symlink("../outside/back.bin", model_ / "back.bin");
+  for (const char* location : {"link.bin", "linked_sub/weights.bin", "twice.bin", "absolute.bin", "back.bin"})
+    EXPECT_EQ(message_of(read(location)), "") << location;
+}
+
+/// The layout of Hugging Face's cache: both are links to blobs. What the folder of blobs has, a location cannot name.
+TEST_F(ExternalData, IsReadWhereTheModelsFileLies) {
+  const fs::path blobs = scratch_.path() / "blobs", snapshot = scratch_.path() / "snapshots/revision";
+  fs::create_directories(blobs);
+  fs::create_directories(snapshot);
+  onnx_proto::ModelProto model = model_of_graph(R"(
+    name: "g" output { name: "w" type { tensor_type { elem_type: 2 shape { dim { dim_value: 4 } } } } }
+    initializer { name: "w" data_type: 2 dims: 4 data_location: 1 external_data { key: "location" value: "w" } })");
+  write_message(blobs / "model", model);
+  write_file(blobs / "w", "wwww");
+  write_file(blobs / "weights", "1234");
+  fs::create_symlink("../../blobs/model", snapshot / "model.onnx");
+  EXPECT_THAT(message_of(import_model(snapshot / "model.onnx")), HasSubstr("No such file"));
+  fs::create_symlink("../../blobs/weights", snapshot / "w");
+  const auto graph = import_model(snapshot / "model.onnx");
+  ASSERT_TRUE(graph.ok()) << message_of(graph);
+  EXPECT_EQ(graph->value(graph->outputs()[0]).constant->integer(0), '1');
+  fs::remove(snapshot / "w");
+  fs::create_symlink("../../outside/secret.bin", snapshot / "w");
+  EXPECT_THAT(message_of(import_model(snapshot / "model.onnx")), HasSubstr("one that leaves it found"));
+}
+
 TEST_F(ExternalData, IsNotReadElsewhere) {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"", "an empty one found"},
@@ -85,10 +118,9 @@ TEST_F(ExternalData, IsNotReadElsewhere) {
       {"..\\outside\\secret.bin", "one with a backslash found"},
       {"C:\\weights.bin", "one with a backslash found"},
       {std::string(5000, 'x'), "one of more than 4096 bytes found"},
-      {"link.bin", "without symbolic links expected"},
-      {"out.bin", "without symbolic links expected"},
-      {"linked/secret.bin", "without symbolic links expected"},
-      {"linked_sub/weights.bin", "without symbolic links expected"},
+      {"out.bin", "that stays in the model's folder expected, one that leaves it found"},
+      {"linked/secret.bin", "that stays in the model's folder expected, one that leaves it found"},
+      {"nowhere.bin", "without symbolic links expected"},
       {"hard.bin", "one with 2 hard links found"},
       {"pipe", "a regular file expected, a pipe found"},
       {"sub", "a regular file expected, a folder found"},

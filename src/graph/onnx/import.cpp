@@ -53,7 +53,7 @@ Result<Graph> import_model(std::span<const std::byte> bytes, std::shared_ptr<con
     count_nodes(model.graph().node(), *options.report);
   }
   TRY_VOID(expand_functions(model, options.limits));
-  TensorReader tensors(bytes, std::move(owner), std::move(cut.payloads), options.folder);
+  TensorReader tensors(bytes, std::move(owner), std::move(cut.payloads), options.folder, options.beside);
   TRY(Graph graph, import_graph(model, tensors, options.operators));
   graph.edit_info().external_data = tensors.external_file();
   if (options.report) options.report->external_files = tensors.external_files();
@@ -63,7 +63,11 @@ Result<Graph> import_model(std::span<const std::byte> bytes, std::shared_ptr<con
 Result<Graph> import_model(const std::filesystem::path& path, const ImportOptions& options) {
   TRY(const auto file, MappedFile::open(path));
   ImportOptions placed = options;
-  if (placed.folder.empty()) placed.folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
+  if (placed.folder.empty()) {
+    placed.folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
+    std::error_code failed;
+    placed.beside = std::filesystem::canonical(path, failed).parent_path();
+  }
   TRY(Graph graph, import_model(file->bytes(), file, placed));
   if (!file->unchanged())
     return invalid("", "a file that stays as it is expected, one that changed while it was read found");

@@ -26,8 +26,10 @@ struct ImportReport {
 
 struct ImportOptions {
   ImportLimits limits;
-  std::filesystem::path folder;    ///< of external data; empty: the model's own (from bytes: none is read)
-  ImportReport* report = nullptr;  ///< filled where given
+  std::filesystem::path folder;  ///< of external data; empty: the model's own (from bytes: none is read)
+  /// Where links in it may also lead; with the model's own folder that of the file to which a link of its name leads.
+  std::filesystem::path beside = {};
+  ImportReport* report = nullptr;                      ///< filled where given
   std::shared_ptr<const OpTable> operators = nullptr;  ///< rows that do not come with the program
 };
 

@@ -104,8 +104,12 @@ Result<std::vector<int64_t>> sparse_positions(const Tensor& indices, const Dims&
 }  // namespace
 
 TensorReader::TensorReader(std::span<const std::byte> file, std::shared_ptr<const void> owner,
-                           std::vector<Payload> payloads, std::filesystem::path folder)
-    : file_(file), owner_(std::move(owner)), payloads_(std::move(payloads)), path_(std::move(folder)) {}
+                           std::vector<Payload> payloads, std::filesystem::path folder, std::filesystem::path beside)
+    : file_(file),
+      owner_(std::move(owner)),
+      payloads_(std::move(payloads)),
+      path_(std::move(folder)),
+      path_beside_(std::move(beside)) {}
 
 Result<TensorReader::Bytes> TensorReader::payload(uint32_t index) const {
   if (index >= payloads_.size()) return invalid("", "raw_data expected, none found");
@@ -121,10 +125,13 @@ Result<TensorReader::Bytes> TensorReader::external(const TensorProto& proto, uin
     return invalid("", "external data of {} bytes expected, {} found", size, *place.length);
   if (!folder_) {
     TRY(folder_, Folder::open(path_));
+    if (!path_beside_.empty()) {
+      TRY(beside_, Folder::open(path_beside_));
+    }
   }
   auto& file = opened_[place.location];
   if (!file) {
-    auto mapped = folder_->map_file(place.location);
+    auto mapped = folder_->map_file(place.location, beside_ ? &*beside_ : nullptr);
     if (!mapped.ok()) return std::move(mapped).error().within(fmt::format("external data '{}'", place.location));
     file = std::move(*mapped);
   }

@@ -23,9 +23,10 @@ class TensorReader {
   TensorReader() = default;
   /// For tensors that are there: a message names one by its `payload`.
   explicit TensorReader(std::vector<Tensor> given) : given_(std::move(given)) {}
-  /// `payloads` are ranges of `file`, which `owner` keeps alive; external data are looked for beneath `folder`.
+  /// `payloads` are ranges of `file`, which `owner` keeps alive; external data are looked for beneath `folder`;
+  /// links there may also lead beneath `beside`, where that is a folder.
   TensorReader(std::span<const std::byte> file, std::shared_ptr<const void> owner, std::vector<Payload> payloads,
-               std::filesystem::path folder);
+               std::filesystem::path folder, std::filesystem::path beside = {});
 
   /// Views into the file where it has the bytes as we want them, else a copy. Errors are sentences about the tensor
   /// without its name: the caller knows what it is called (`within`).
@@ -55,8 +56,8 @@ class TensorReader {
   std::span<const std::byte> file_;
   std::shared_ptr<const void> owner_;
   std::vector<Payload> payloads_;
-  std::filesystem::path path_;
-  std::optional<Folder> folder_;
+  std::filesystem::path path_, path_beside_;
+  std::optional<Folder> folder_, beside_;
   std::map<std::string, std::shared_ptr<const MappedFile>> opened_;
   std::string external_file_;
   int64_t sparse_stored_ = 0, sparse_dense_ = 0;  ///< bytes so far
