@@ -11,6 +11,7 @@
 #include "cli/settings.h"
 #include "driver/code_of_model.h"
 #include "driver/staging_folder.h"
+#include "graph/interface.h"
 #include "graph/interpret.h"
 #include "graph/memory_estimate.h"
 #include "graph/onnx/tensor_file.h"
@@ -143,6 +144,7 @@ Result<std::vector<te::Array>> interpreted(LoadedModel& model, std::optional<std
 }
 
 Result<std::vector<te::Array>> outputs_of(LoadedModel& model, const RunOptions& options) {
+  TRY_VOID(in_file(expect_tensors(model.graph), options));
   // Files may bind dims, so they are read first; inputs are made when it is known that all of it fits.
   std::optional<std::vector<te::Array>> arrays;
   if (options.inputs.files.empty()) {

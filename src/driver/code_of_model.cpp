@@ -6,6 +6,7 @@
 
 #include "driver/program_tuner.h"
 #include "graph/bind.h"
+#include "graph/interface.h"
 #include "search/code/targets.h"
 #include "substitutions/derivation/derivation.h"
 #include "util/clock.h"
@@ -32,7 +33,9 @@ namespace {
 /// Of a command's time: other ways to cut a graph into tasks; tuning.
 constexpr double kOfAlternatives = 0.1, kOfTuning = 0.5;
 
+/// Tensors of known sizes, at least as inputs.
 Result<void> expect_bound(const Graph& graph) {
+  TRY_VOID(expect_tensors(graph));
   if (const auto unbound = free_dims(graph); !unbound.empty())
     return unsupported("inputs", "concrete dims expected, {} found; bind them with --dim {}=SIZE",
                        fmt::join(unbound, ", "), unbound.front());

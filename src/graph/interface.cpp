@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "graph/edit.h"
+#include "graph/onnx/types.h"
 
 namespace isomer {
 namespace {
@@ -67,6 +68,15 @@ Result<void> check_interface(const Graph& before, const Graph& after, const std:
     if (expected[k] != found[k]) return mismatch(file, "{} expected, {} found", expected[k].text(), found[k].text());
   if (before.info().opsets != after.info().opsets)
     return mismatch(file, "the operator sets of the input expected, others found");
+  return {};
+}
+
+Result<void> expect_tensors(const Graph& graph) {
+  for (const auto* list : {&graph.inputs(), &graph.outputs()})
+    for (const ValueId id : *list)
+      if (const Value& value = graph.value(id); value.type.kind == ValueType::Kind::kOther)
+        return unsupported(value.name, "an {} that is a tensor expected, {} found",
+                           list == &graph.inputs() ? "input" : "output", text_of_other(value.type));
   return {};
 }
 

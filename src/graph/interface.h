@@ -10,4 +10,8 @@ namespace isomer {
 /// expected.
 Result<void> check_interface(const Graph& expected, const Graph& found, const std::string& file);
 
+/// Of inputs and outputs: sequences, optionals and what else there is can be neither given nor saved. The error,
+/// kUnsupported, names the first that is something else.
+Result<void> expect_tensors(const Graph& graph);
+
 }  // namespace isomer

@@ -996,6 +996,30 @@ graph g(x: float32[4]) -> (y, z) {
             std::pair(std::string("interpreted"), std::string("the rank of what it reads or makes is not known")));
 }
 
+TEST_F(CommandLine, RunSaysWhichInputOrOutputIsNoTensor) {
+  const std::string made = model(R"(opset 17
+graph g(x: float32[2]) -> (s: other "22060a040a020801") {
+  s: other "22060a040a020801" = SequenceConstruct(x, x)
+}
+)",
+                                 "made.onnx");
+  const std::string given = model(R"(opset 18
+graph g(o: other "4a0c0a0a0a08080112040a020802") -> (y: bool[]) {
+  y: bool[] = OptionalHasElement(o)
+}
+)",
+                                  "given.onnx");
+  for (const std::vector<std::string>& options : {std::vector<std::string>(), {"--interpret"}}) {
+    const auto run = [&](const std::string& file) {
+      std::vector<std::string> arguments = {"run", file};
+      arguments.insert(arguments.end(), options.begin(), options.end());
+      return isomer(arguments);
+    };
+    expect_error(run(made), 3, "s: an output that is a tensor expected, a sequence of float32 found");
+    expect_error(run(given), 3, "o: an input that is a tensor expected, an optional float32 found");
+  }
+}
+
 TEST_F(CommandLine, RunGivesAnOutputAsOftenAsItIsListed) {
   const std::string file = model(R"(opset 17
 graph g(x: float32[2]) -> (y, z, y) {

@@ -58,7 +58,30 @@ std::string dim_name(const Dim& dim) {
   return symbol ? symbol->name : dim.text();
 }
 
+std::string text_of(const TypeProto& proto) {
+  switch (proto.value_case()) {
+    case TypeProto::kTensorType: {
+      const int64_t code = proto.tensor_type().elem_type();
+      return is_known_data_type(code) ? std::string(name(static_cast<DataType>(code)))
+                                      : fmt::format("elements of type {}", code);
+    }
+    case TypeProto::kSequenceType: return "a sequence of " + text_of(proto.sequence_type().elem_type());
+    case TypeProto::kOptionalType: return "an optional " + text_of(proto.optional_type().elem_type());
+    case TypeProto::kMapType: return "a map";
+    case TypeProto::kSparseTensorType: return "a sparse tensor";
+    case TypeProto::kOpaqueType:
+    case TypeProto::VALUE_NOT_SET: break;
+  }
+  return "a value of unknown type";
+}
+
 }  // namespace
+
+std::string text_of_other(const ValueType& type) {
+  TypeProto proto;
+  write_type(type, proto);
+  return text_of(proto);
+}
 
 Result<ValueType> read_type(const TypeProto& proto, std::string_view value_name) {
   ValueType type;

@@ -1,6 +1,7 @@
 // Types of values between ONNX's messages and ours.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "graph/graph.h"
@@ -11,6 +12,9 @@ namespace isomer {
 /// Dims without value and name become symbols "value_name.axis". Types without element type are unknown; sequences,
 /// maps, optionals, sparse and opaque types are kept as they are. Errors are sentences without the value's name.
 Result<ValueType> read_type(const onnx_proto::TypeProto& proto, std::string_view value_name);
+
+/// What a value is that is no tensor, for people: "a sequence of float32".
+std::string text_of_other(const ValueType& type);
 
 /// Unknown types leave the message empty.
 void write_type(const ValueType& type, onnx_proto::TypeProto& proto);
