@@ -20,7 +20,8 @@
 namespace isomer {
 
 struct OptimizeOptions {
-  /// 0: nothing; 1: bit-exact changes; 2: arithmetic folded, too; 3: searched over proved rules and measured, too.
+  /// 0: nothing but what reading writes out (functions, some operators that old opsets had); 1: bit-exact changes;
+  /// 2: arithmetic folded, too; 3: searched over proved rules and measured, too.
   int level = 3;
   /// What may happen to rounding. "strict": nothing, every bit as a runtime has it that runs one node after the other;
   /// "reassociate": what is equal in the reals on finite values; "fast": overflow may lose results, too.

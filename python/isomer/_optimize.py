@@ -115,7 +115,8 @@ def optimize(model, *, output=None, level=3, fp="reassociate", runtime="any", ti
     Args:
         model: A path, the bytes of a file, or an `onnx.ModelProto`.
         output: A path to save the result to, besides returning it.
-        level: 0: nothing; 1: bit-exact changes; 2: arithmetic folded, too; 3: searched over proved rules, too.
+        level: 0: nothing but what reading writes out (functions, some operators that old opsets had); 1: bit-exact
+            changes; 2: arithmetic folded, too; 3: searched over proved rules, too.
         fp: What may happen to rounding: "strict" (nothing), "reassociate" (what is equal in the reals on finite
             values), "fast" (overflow may lose results, too).
         runtime: What it is to be fast in: "any", "onnxruntime" or "isomer".

@@ -62,6 +62,8 @@ void print_table(const Options& options, const OptimizedFile& outcome, const jso
   fmt::print("{:<28} {:>10.3f} {:>10.3f}\n", "weights (MB)", report["weights_mb_before"].get<double>(),
              report["weights_mb_after"].get<double>());
   fmt::print("written {}\n", purpose(options.choices.search.backend));
+  if (options.choices.search.backend == "any" && report["nodes_after"] > report["nodes_before"])
+    fmt::print("more nodes than before: reading writes out functions, and some operators that old opsets had\n");
   for (const std::string& line : search_lines(outcome.made)) fmt::print("{}\n", line);
   if (!outcome.check) fmt::print("not checked (--no-check)\n");
   for (const std::string& line : outcome.check ? outcome.check->lines() : std::vector<std::string>())
@@ -127,9 +129,9 @@ void add_optimize(CLI::App& app, int& exit) {
                       "Write what was done: as JSON, or, to FILE.html, as a page to look at");
   command->add_option("--proof", options->proof, "Write how it was made, for isomer verify");
   command
-      ->add_option(
-          "--level,-O", options->choices.level,
-          "0: nothing; 1: bit-exact changes; 2: arithmetic folded too; 3: searched over proved rules and measured too")
+      ->add_option("--level,-O", options->choices.level,
+                   "0: nothing but what reading writes out; 1: bit-exact changes; 2: arithmetic folded too; 3: "
+                   "searched over proved rules and measured too")
       ->check(CLI::Range(0, 3))
       ->capture_default_str();
   command
