@@ -37,11 +37,11 @@ std::byte* map_pages(int64_t bytes) {
 std::optional<Memory> Memory::allocate(int64_t bytes) {
   if (bytes < 0 || bytes > physical_bytes()) return std::nullopt;
   Memory memory;
-  if (bytes >= kLargePage) {
-    memory.bytes_ = round_up(bytes, kLargePage);
+  memory.bytes_ = round_up(std::max<int64_t>(bytes, 1), kSmallUnit);
+  if (memory.is_mapped()) {
+    memory.bytes_ = round_up(memory.bytes_, kLargePage);
     memory.data_ = map_pages(memory.bytes_);
   } else {
-    memory.bytes_ = round_up(std::max<int64_t>(bytes, 1), kSmallUnit);
     memory.data_ = static_cast<std::byte*>(std::aligned_alloc(kSmallUnit, memory.bytes_));
     if (memory.data_ != nullptr) std::memset(memory.data_, 0, memory.bytes_);
   }
@@ -49,8 +49,10 @@ std::optional<Memory> Memory::allocate(int64_t bytes) {
   return memory;
 }
 
+bool Memory::is_mapped() const { return bytes_ >= kLargePage; }
+
 Memory::~Memory() {
-  if (data_ != nullptr && bytes_ >= kLargePage)
+  if (data_ != nullptr && is_mapped())
     munmap(data_, bytes_);
   else
     std::free(data_);

@@ -11,7 +11,7 @@
 
 namespace isomer::runtime {
 
-/// Aligned to 64 bytes, to a large page from 2 MB on.
+/// Aligned to 64 bytes, to a large page from 2 MB on. Test: tests/runtime/memory_test.cpp
 class Memory {
  public:
   Memory() = default;
@@ -32,6 +32,9 @@ class Memory {
   int64_t bytes() const { return bytes_; }
 
  private:
+  /// By its size, rounded up to what it is aligned to.
+  bool is_mapped() const;
+
   std::byte* data_ = nullptr;
   int64_t bytes_ = 0;
 };
