@@ -274,22 +274,29 @@ class _Variant:
         self.are_outputs_plain = all(port.is_plain for port in self.outputs)
 
 
+def _statuses(folder, pattern):
+    """Of its files, without those that another process lets go meanwhile."""
+    for each in folder.glob(pattern):
+        with contextlib.suppress(FileNotFoundError):
+            yield each, each.stat()
+
+
 def _keep(file, kept):
     """Copies an artifact into the cache, where that can be, and lets those go that were used longest ago."""
     partial = kept.with_name(f"{kept.name}.{os.getpid()}.{threading.get_ident()}.partial")
     try:
         kept.parent.mkdir(parents=True, exist_ok=True)
-        for each in kept.parent.glob("*.partial"):
-            if time.time() - each.stat().st_mtime > _LONGEST_COPY:
-                each.unlink()
+        for each, status in _statuses(kept.parent, "*.partial"):
+            if time.time() - status.st_mtime > _LONGEST_COPY:
+                each.unlink(missing_ok=True)
         shutil.copyfile(file, partial)
         os.replace(partial, kept)
-        files = sorted(((each.stat(), each) for each in kept.parent.glob("*.iso")), key=lambda pair: -pair[0].st_mtime_ns)
+        files = sorted(_statuses(kept.parent, "*.iso"), key=lambda pair: -pair[1].st_mtime_ns)
         total = 0
-        for status, each in files:
+        for each, status in files:
             total += status.st_size
             if total > _MOST_KEPT and each != kept:
-                each.unlink()
+                each.unlink(missing_ok=True)
     except OSError:
         with contextlib.suppress(OSError):
             partial.unlink()

@@ -444,6 +444,16 @@ def test_artifacts_are_kept(cache, x):
     np.testing.assert_array_equal(isomer.InferenceSession(model).run(None, {"x": x})[0], first[0])
 
 
+def test_artifacts_are_kept_beside_files_that_vanish(cache, x):
+    """Names that are listed and lead to nothing, as those that another process removes meanwhile."""
+    folder = cache / "isomer" / "artifacts"
+    folder.mkdir(parents=True)
+    for name in ("gone.partial", "gone.iso"):
+        (folder / name).symlink_to(folder / "removed")
+    isomer.InferenceSession(branches(4)[0]).run(None, {"x": x})
+    assert [each.suffix for each in folder.iterdir() if each.exists()] == [".iso"]
+
+
 def test_kept_artifacts_whose_weights_are_damaged_are_made_again(cache, x):
     model, _ = branches(4)
     first = isomer.InferenceSession(model).run(None, {"x": x})
