@@ -1,6 +1,5 @@
 // isomer bench: how long an artifact takes, as a whole and task by task.
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -15,6 +14,7 @@
 #include "cli/search_report.h"
 #include "cli/settings.h"
 #include "driver/bench.h"
+#include "util/parse_number.h"
 #include "util/quantile.h"
 
 namespace isomer::cli {
@@ -48,12 +48,11 @@ Result<void> serve(const BenchOptions& options) {
              json_text({{"ready", true}, {"load_s", milliseconds(Clock::now() - start) / 1e3}, {"before_mb", before}}));
   std::fflush(stdout);
   for (std::string line; std::getline(std::cin, line);) {
-    int64_t count = 0;
-    const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), count);
-    if (error != std::errc() || end != line.data() + line.size() || count < 0)
+    const auto count = parse_number<int64_t>(line);
+    if (!count || *count < 0)
       return Error{ErrorKind::kUsage, "standard input", "a number of runs expected, '" + line + "' found"};
     json times = json::array();
-    for (int64_t i = 0; i < count; ++i) {
+    for (int64_t i = 0; i < *count; ++i) {
       TRY(const double time, bench.run());
       times.push_back(time);
     }

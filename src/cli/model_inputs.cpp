@@ -1,7 +1,6 @@
 #include "cli/model_inputs.h"
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 
 #include "cli/load_model.h"
@@ -9,6 +8,7 @@
 #include "graph/bind.h"
 #include "graph/onnx/tensor_file.h"
 #include "graph/te/integer.h"
+#include "util/parse_number.h"
 
 namespace isomer::cli {
 namespace {
@@ -170,14 +170,10 @@ Result<FillOptions> fill_options(const InputOptions& options, uint64_t seed) {
       return bad_flag("--val-range", "x:[low,high]", text);
     const std::string low = text.substr(open + 1, comma - open - 1),
                       high = text.substr(comma + 1, text.size() - comma - 2);
-    double values[2];
-    for (const auto& [part, value] : {std::pair(&low, &values[0]), std::pair(&high, &values[1])}) {
-      const auto [end, error] = std::from_chars(part->data(), part->data() + part->size(), *value);
-      if (error != std::errc() || end != part->data() + part->size())
-        return bad_flag("--val-range", "x:[low,high]", text);
-    }
-    if (!(values[0] <= values[1])) return bad_flag("--val-range", "low <= high", text);
-    fill.ranges[open == 0 ? "" : text.substr(0, open - 1)] = {values[0], values[1]};
+    const auto least = parse_number<double>(low), most = parse_number<double>(high);
+    if (!least || !most) return bad_flag("--val-range", "x:[low,high]", text);
+    if (!(*least <= *most)) return bad_flag("--val-range", "low <= high", text);
+    fill.ranges[open == 0 ? "" : text.substr(0, open - 1)] = {*least, *most};
   }
   return fill;
 }

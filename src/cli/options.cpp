@@ -4,25 +4,18 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <csignal>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "graph/float_class.h"
+#include "util/parse_number.h"
 #include "util/threads.h"
 
 namespace isomer::cli {
 namespace {
 
 /// As many as a session takes.
-
-std::optional<int64_t> parse_int(std::string_view text) {
-  int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && end == text.data() + text.size() && !text.empty() ? std::optional(value)
-                                                                                   : std::nullopt;
-}
 
 Error usage(std::string_view flag, std::string_view expected, std::string_view found) {
   return {ErrorKind::kUsage, std::string(flag), fmt::format("{} expected, '{}' found", expected, found)};
@@ -34,7 +27,7 @@ std::optional<Dims> parse_dims(std::string_view text) {
   Dims dims;
   while (!text.empty()) {
     const size_t end = text.find_first_of(",x");
-    const auto dim = parse_int(text.substr(0, end));
+    const auto dim = parse_number<int64_t>(text.substr(0, end));
     if (!dim || *dim < 0) return std::nullopt;
     dims.push_back(*dim);
     if (end == std::string_view::npos) break;
@@ -137,11 +130,8 @@ void CommonOptions::add_general_to(CLI::App& app) {
 CLI::Validator is_whole() {
   return CLI::Validator(
       [](const std::string& text) {
-        uint64_t value = 0;
-        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-        return error == std::errc() && end == text.data() + text.size()
-                   ? std::string()
-                   : "a whole number from 0 to 2^64-1 expected, '" + text + "' found";
+        return parse_number<uint64_t>(text) ? std::string()
+                                            : "a whole number from 0 to 2^64-1 expected, '" + text + "' found";
       },
       "");
 }
@@ -149,10 +139,8 @@ CLI::Validator is_whole() {
 CLI::Validator is_within(double low, double high) {
   return CLI::Validator(
       [=](const std::string& text) {
-        double value = 0;
-        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-        const bool is_number = error == std::errc() && end == text.data() + text.size();
-        return is_number && value >= low && value <= high
+        const auto value = parse_number<double>(text);
+        return value && *value >= low && *value <= high
                    ? std::string()
                    : fmt::format("a number from {} to {} expected, '{}' found", low, high, text);
       },
@@ -190,7 +178,7 @@ Result<std::map<std::string, int64_t>> CommonOptions::bound_dims() const {
   for (const std::string& text : dims) {
     const size_t equals = text.rfind('=');
     const auto value =
-        equals == std::string::npos ? std::nullopt : parse_int(std::string_view(text).substr(equals + 1));
+        equals == std::string::npos ? std::nullopt : parse_number<int64_t>(std::string_view(text).substr(equals + 1));
     if (!value || *value < 0) return usage("--dim", "name=SIZE", text);
     const std::string name = text.substr(0, equals);
     const auto [known, is_new] = bound.emplace(name, *value);

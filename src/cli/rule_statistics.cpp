@@ -1,11 +1,11 @@
 #include "cli/rule_statistics.h"
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <nlohmann/json.hpp>
 
 #include "driver/rules_of_files.h"
+#include "util/parse_number.h"
 #include "verify/proof/axioms.h"
 
 namespace isomer::cli {
@@ -29,9 +29,7 @@ json generation_of(const std::vector<RulesFile>& files) {
     if (const auto set = option_in(file.made_by, "--ops"))
       ops = ops.is_null() ? *set : ops.get<std::string>() + "," + *set;
     const std::string text = option_in(file.made_by, "--max-ops").value_or("");
-    int count = 0;
-    if (std::from_chars(text.data(), text.data() + text.size(), count).ec == std::errc())
-      most = most.is_null() ? count : std::max(most.get<int>(), count);
+    if (const auto count = parse_number<int>(text)) most = most.is_null() ? *count : std::max(most.get<int>(), *count);
   }
   return {{"ops", ops}, {"max_ops", most}};
 }

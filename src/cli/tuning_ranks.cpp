@@ -2,11 +2,11 @@
 
 #include <fmt/ranges.h>
 
-#include <charconv>
 #include <random>
 
 #include "util/clock.h"
 #include "util/cluster.h"
+#include "util/parse_number.h"
 #include "util/split.h"
 
 namespace isomer::cli {
@@ -33,11 +33,11 @@ Result<Meeting> parse_meeting(const std::string& text) {
   constexpr size_t kBeforeAddresses = 3;
   const std::vector<std::string_view> parts = split(text, " ");
   Meeting result;
-  const std::string_view port = parts.size() > kBeforeAddresses ? parts[2] : std::string_view();
-  if (std::from_chars(port.data(), port.data() + port.size(), result.port).ec != std::errc())
-    return unsupported("MPI", "where the first process listens expected, '{}' found", text);
+  const auto port = parts.size() > kBeforeAddresses ? parse_number<uint16_t>(parts[2]) : std::nullopt;
+  if (!port) return unsupported("MPI", "where the first process listens expected, '{}' found", text);
   result.host = parts[0];
   result.token = parts[1];
+  result.port = *port;
   result.addresses.assign(parts.begin() + kBeforeAddresses, parts.end());
   return result;
 }

@@ -1,11 +1,10 @@
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 
 #include "graph/infer.h"
 #include "graph/op_def.h"
 #include "graph/te/print.h"
 #include "graph/text.h"
+#include "util/parse_number.h"
 #include "util/random.h"
 
 namespace isomer {
@@ -23,13 +22,6 @@ int hex_digit(char c) {
   if (c >= '0' && c <= '9') return c - '0';
   if (c >= 'a' && c <= 'f') return c - 'a' + 10;
   return -1;
-}
-
-template <class T>
-std::optional<T> number(std::string_view text) {
-  T value{};
-  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), value);
-  return parsed.ec == std::errc() && parsed.ptr == text.data() + text.size() ? std::optional(value) : std::nullopt;
 }
 
 bool looks_like_int(std::string_view text) { return text.find_first_not_of("-0123456789") == std::string_view::npos; }
@@ -145,7 +137,7 @@ class Parser {
   Result<int64_t> integer() {
     const size_t start = position_;
     TRY(const std::string_view text, numeral());
-    const auto value = number<int64_t>(text);
+    const auto value = parse_number<int64_t>(text);
     if (!value) position_ = start;
     if (!value) return expected("an integer");
     return *value;
@@ -326,21 +318,21 @@ class Parser {
     if (dtype == DataType::kBool && (text == "true" || text == "false")) {
       encode_integer(dtype, text == "true", out);
     } else if (dtype == DataType::kFloat32) {
-      const auto value = number<float>(text);
+      const auto value = parse_number<float>(text);
       if (value)
         encode_real(dtype, *value, out);
       else
         return position_ = start, expected("a number");
     } else if (is_float(dtype)) {
-      const auto value = number<double>(text);
+      const auto value = parse_number<double>(text);
       if (value)
         encode_real(dtype, *value, out);
       else
         return position_ = start, expected("a number");
     } else {
-      auto value = number<int64_t>(text);
+      auto value = parse_number<int64_t>(text);
       if (!value && dtype == DataType::kUInt64)
-        if (const auto large = number<uint64_t>(text)) value = static_cast<int64_t>(*large);
+        if (const auto large = parse_number<uint64_t>(text)) value = static_cast<int64_t>(*large);
       if (value)
         encode_integer(dtype, *value, out);
       else
@@ -389,8 +381,8 @@ class Parser {
     const size_t start = position_;
     TRY(const std::string_view text, numeral());
     if (looks_like_int(text)) {
-      if (const auto value = number<int64_t>(text)) return Attribute(*value);
-    } else if (const auto value = number<float>(text)) {
+      if (const auto value = parse_number<int64_t>(text)) return Attribute(*value);
+    } else if (const auto value = parse_number<float>(text)) {
       return Attribute(*value);
     }
     position_ = start;

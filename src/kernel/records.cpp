@@ -6,6 +6,7 @@
 
 #include "kernel/sqlite.h"
 #include "util/check.h"
+#include "util/parse_number.h"
 
 namespace isomer::kernel {
 namespace {
@@ -433,14 +434,9 @@ Result<void> Records::set_constant(const std::string& target, const std::string&
 std::string Records::problem() const { return state_->problem(); }
 
 std::optional<Hash128> parse_hash(std::string_view text) {
-  Hash128 hash;
   if (text.size() != 32) return std::nullopt;
-  const auto read = [](std::string_view digits, uint64_t& word) {
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), word, 16);
-    return error == std::errc() && end == digits.data() + digits.size();
-  };
-  if (!read(text.substr(0, 16), hash.high) || !read(text.substr(16), hash.low)) return std::nullopt;
-  return hash;
+  const auto high = parse_number<uint64_t>(text.substr(0, 16), 16), low = parse_number<uint64_t>(text.substr(16), 16);
+  return high && low ? std::optional(Hash128{.low = *low, .high = *high}) : std::nullopt;
 }
 
 }  // namespace isomer::kernel

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <charconv>
 #include <limits>
 
 #include "graph/te/expr.h"
+#include "util/parse_number.h"
 
 namespace isomer::kernel {
 namespace {
@@ -48,7 +48,7 @@ class LineParser {
     if (sign == std::string_view::npos) return std::nullopt;
     Decision result{std::string(rest_.substr(0, sign)), 0};
     const std::string_view value = rest_.substr(sign + 4);
-    const auto number = integer(value);
+    const auto number = parse_number<int64_t>(value);
     if (!number)
       return Result<Decision>(invalid("", "an integer behind ':=' expected, '{}' found", value.substr(0, 40)));
     result.value = *number;
@@ -113,12 +113,6 @@ class LineParser {
     return word();
   }
 
-  static std::optional<int64_t> integer(std::string_view digits) {
-    int64_t value = 0;
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-    return error == std::errc() && end == digits.data() + digits.size() ? std::optional(value) : std::nullopt;
-  }
-
   Result<Argument> word() {
     skip();
     size_t length = 0;
@@ -127,8 +121,8 @@ class LineParser {
     if (length == 0) return expected("an argument");
     const std::string_view word = rest_.substr(0, length);
     rest_.remove_prefix(length);
-    if (const auto value = integer(word)) return Argument(*value);
-    auto number = integer(word.substr(1));
+    if (const auto value = parse_number<int64_t>(word)) return Argument(*value);
+    auto number = parse_number<int64_t>(word.substr(1));
     if (number && (*number < 0 || *number > std::numeric_limits<int>::max())) number.reset();
     if (number && word[0] == 'k') return Argument(LoopId{static_cast<int>(*number)});
     return Argument(std::string(word));

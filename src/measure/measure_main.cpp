@@ -1,25 +1,15 @@
 // isomer-measure THREADS WEIGHTS: measures the kernels that the process that started it sends (worker.h).
-#include <charconv>
 #include <csignal>
 #include <optional>
 #include <string_view>
 
 #include "measure/worker.h"
+#include "util/parse_number.h"
 #include "util/print_error.h"
 
-namespace {
-
-std::optional<int> number(std::string_view text) {
-  int value = 0;
-  const auto read = std::from_chars(text.data(), text.data() + text.size(), value);
-  return read.ec == std::errc() && read.ptr == text.data() + text.size() ? std::optional(value) : std::nullopt;
-}
-
-}  // namespace
-
 int main(int count, char** arguments) {
-  const auto threads = count == 3 ? number(arguments[1]) : std::nullopt;
-  const auto weights = count == 3 ? number(arguments[2]) : std::nullopt;
+  const auto threads = count == 3 ? isomer::parse_number<int>(arguments[1]) : std::nullopt;
+  const auto weights = count == 3 ? isomer::parse_number<int>(arguments[2]) : std::nullopt;
   if (!threads || !weights || *threads < 1 || *weights < 0 || *weights > 1) {
     isomer::print_error("isomer-measure: THREADS (1 or more) and WEIGHTS (0: in memory, 1: in cache) expected\n");
     return 2;

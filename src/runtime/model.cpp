@@ -1,12 +1,12 @@
 #include "runtime/model.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstring>
 
 #include "runtime/artifact_check.h"
 #include "runtime/artifact_file.h"
 #include "runtime/cpu_features.h"
+#include "util/parse_number.h"
 
 namespace isomer::runtime {
 
@@ -147,12 +147,9 @@ Result<std::optional<DeviceChoice>> parse_device(const std::string& text) {
   if (text == "cpu") return std::optional(DeviceChoice{});
   if (text == "cuda") return std::optional(DeviceChoice{DeviceKind::kCuda, 0});
   constexpr std::string_view kPrefix = "cuda:";
-  int ordinal = -1;
   if (text.starts_with(kPrefix)) {
-    const char* const end = text.data() + text.size();
-    const auto [rest, error] = std::from_chars(text.data() + kPrefix.size(), end, ordinal);
-    if (error == std::errc() && rest == end && ordinal >= 0)
-      return std::optional(DeviceChoice{DeviceKind::kCuda, ordinal});
+    const auto ordinal = parse_number<int>(std::string_view(text).substr(kPrefix.size()));
+    if (ordinal && *ordinal >= 0) return std::optional(DeviceChoice{DeviceKind::kCuda, *ordinal});
   }
   return Error{ErrorKind::kUsage, "device", fmt::format("cpu, cuda or cuda:NUMBER expected, '{}' found", text)};
 }

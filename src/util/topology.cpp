@@ -1,7 +1,6 @@
 #include "util/topology.h"
 
 #include <algorithm>
-#include <charconv>
 #include <fstream>
 #include <map>
 #include <optional>
@@ -9,6 +8,7 @@
 #include <string_view>
 #include <tuple>
 
+#include "util/parse_number.h"
 #include "util/split.h"
 
 namespace isomer {
@@ -17,10 +17,8 @@ namespace {
 namespace fs = std::filesystem;
 
 std::optional<int> number(std::string_view text) {
-  int value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || value < 0) return std::nullopt;
-  return value;
+  const auto value = parse_number<int>(text);
+  return value && *value >= 0 ? value : std::nullopt;
 }
 
 std::string line_of(const fs::path& file) {

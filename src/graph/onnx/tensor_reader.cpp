@@ -1,12 +1,12 @@
 #include "graph/onnx/tensor_reader.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstring>
 
 #include "graph/infer.h"
 #include "graph/onnx/packing.h"
 #include "graph/onnx/typed_data.h"
+#include "util/parse_number.h"
 
 namespace isomer {
 namespace {
@@ -42,14 +42,6 @@ Result<DataType> read_data_type(int64_t code) {
   return static_cast<DataType>(code);
 }
 
-/// A decimal number without sign; nothing else around it.
-std::optional<uint64_t> parse_unsigned(std::string_view text) {
-  uint64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
 struct ExternalPlace {
   std::string location;
   uint64_t offset = 0;
@@ -66,7 +58,7 @@ Result<ExternalPlace> read_place(const TensorProto& proto) {
   place.location = entries["location"];
   for (const std::string_view key : {"offset", "length"}) {
     if (!entries.contains(key)) continue;
-    const auto value = parse_unsigned(entries[key]);
+    const auto value = parse_number<uint64_t>(entries[key]);
     if (!value) return invalid("", "external data with an {} in decimal expected, '{}' found", key, entries[key]);
     if (key == "offset")
       place.offset = *value;

@@ -1,7 +1,7 @@
-#include <charconv>
 
 #include "graph/te/parser.h"
 #include "graph/te/print.h"
+#include "util/parse_number.h"
 
 namespace isomer::te {
 namespace {
@@ -127,12 +127,10 @@ Result<std::string> Parser::word() {
 }
 
 Result<int> Parser::expect_number() {
-  int value = 0;
-  const char* end = token_.data() + token_.size();
-  const auto parsed = std::from_chars(token_.data(), end, value);
-  if (kind_ != Kind::kNumber || parsed.ec != std::errc() || parsed.ptr != end) return expected("a number");
+  const auto value = parse_number<int>(token_);
+  if (kind_ != Kind::kNumber || !value) return expected("a number");
   advance();
-  return value;
+  return *value;
 }
 
 Result<DataType> Parser::data_type() {

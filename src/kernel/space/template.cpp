@@ -5,10 +5,10 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <memory>
 #include <set>
 
+#include "util/parse_number.h"
 #include "util/split.h"
 
 namespace isomer::kernel {
@@ -24,12 +24,6 @@ bool is_name(std::string_view text) {
 }
 
 std::string_view without_blanks(std::string_view text) { return code_of_line(text); }
-
-std::optional<int64_t> integer(std::string_view text) {
-  int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
-}
 
 /// The names of knobs in a line, with what stands before each: "split(k0, [-1, ?rows])" is {"split(k0, [-1, ", "rows"},
 /// and what follows the last.
@@ -97,7 +91,7 @@ class TemplateParser {
   /// "8", or "8 in [4, 8, 16]" of a knob.
   Result<void> read_choice(std::string_view name, std::string_view value, int number) {
     const size_t in = value.find(" in ");
-    const auto preferred = integer(without_blanks(value.substr(0, in)));
+    const auto preferred = parse_number<int64_t>(without_blanks(value.substr(0, in)));
     if (!preferred) return invalid("", "an integer behind ':=' expected, '{}' found", value.substr(0, 40));
     if (in == std::string_view::npos) {
       made_.decisions.push_back({std::string(name), *preferred});
@@ -129,7 +123,8 @@ class TemplateParser {
   static Result<std::optional<Decision>> condition_of(std::string_view text) {
     const size_t equals = std::min(text.find('='), text.size());
     const std::string_view knob = without_blanks(text.substr(0, equals));
-    const auto value = equals < text.size() ? integer(without_blanks(text.substr(equals + 1))) : std::nullopt;
+    const auto value =
+        equals < text.size() ? parse_number<int64_t>(without_blanks(text.substr(equals + 1))) : std::nullopt;
     if (!value || !knob.starts_with(kValueOf) || !is_name(knob.substr(1)))
       return invalid("", "a condition like '?knob = 1' behind 'if' expected, '{}' found", text.substr(0, 40));
     return std::optional(Decision{std::string(knob.substr(1)), *value});

@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstring>
+
+#include "util/parse_number.h"
 
 namespace isomer::runtime::cuda {
 namespace {
@@ -52,10 +53,8 @@ bool runs(const std::string& arch, const GpuFacts& gpu) {
   if (arch == gpu.arch() + "a") return gpu.major > 0;
   constexpr std::string_view kPrefix = "sm_";
   if (!arch.starts_with(kPrefix)) return false;
-  int number = 0;
-  const char* const end = arch.data() + arch.size();
-  const auto [rest, error] = std::from_chars(arch.data() + kPrefix.size(), end, number);
-  return error == std::errc() && rest == end && number / 10 == gpu.major && number % 10 <= gpu.minor;
+  const auto number = parse_number<int>(std::string_view(arch).substr(kPrefix.size()));
+  return number && *number / 10 == gpu.major && *number % 10 <= gpu.minor;
 }
 
 Result<std::vector<GpuFacts>> gpus() {

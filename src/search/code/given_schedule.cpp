@@ -3,7 +3,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
+
+#include "util/parse_number.h"
 
 namespace isomer::search {
 namespace {
@@ -60,9 +61,7 @@ Result<kernel::Scheduled> fill_in(const std::vector<kernel::Decision>& given, co
 }  // namespace
 
 Result<size_t> find_task(const std::string& text, const std::vector<std::string>& names) {
-  size_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error == std::errc() && end == text.data() + text.size() && number < names.size()) return number;
+  if (const auto number = parse_number<size_t>(text); number && *number < names.size()) return *number;
   const auto count = std::count(names.begin(), names.end(), text);
   if (count == 1) return static_cast<size_t>(std::find(names.begin(), names.end(), text) - names.begin());
   if (count > 1)
