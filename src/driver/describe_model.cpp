@@ -118,7 +118,7 @@ Expected<ModelDescription> describe_model(const std::string& model, const std::v
 Expected<void> save_model(const std::string& model, const std::string& place) {
   const auto saved = told<bool>(nullptr, [&]() -> Result<bool> {
     TRY(const LoadedModel loaded, load_model(model, {}));
-    TRY(const StagingFolder staging, StagingFolder::beside(place));
+    TRY(StagingFolder staging, StagingFolder::beside(place));
     TRY_VOID(staging.write_model(loaded.graph));
     TRY_VOID(staging.release());
     return true;

@@ -1,10 +1,11 @@
-// Files that belong together get their names together.
+// Files that belong together get their names together. Test: tests/driver/staging_folder_test.cpp
 #pragma once
 
 #include <filesystem>
 #include <span>
 
 #include "graph/graph.h"
+#include "graph/onnx/weights_place.h"
 #include "util/temporary_folder.h"
 
 namespace isomer {
@@ -28,21 +29,20 @@ class StagingFolder {
   void keep(std::filesystem::path other) { others_.push_back(std::move(other)); }
 
   /// Writes a model as `file`, and beside it its weights, where they don't stand in it, under a name that no file has
-  /// at the place but those of the model that is replaced.
-  Result<void> write_model(const Graph& graph) const;
+  /// at the place (WeightsPlace).
+  Result<void> write_model(const Graph& graph);
 
-  /// Moves every file to the folder of the place, the one of its name last: until then the old model stands. Files that
-  /// are replaced leave them their permissions.
+  /// Moves every file to the folder of the place, the one of its name last: until then an old model stands, with its
+  /// weights, which go then. Files that are replaced leave them their permissions.
   Result<void> release() const;
 
  private:
   StagingFolder(TemporaryFolder folder, std::filesystem::path place, std::vector<std::filesystem::path> others)
-      : folder_(std::move(folder)), place_(std::move(place)), others_(std::move(others)) {}
-  bool is_taken(const std::filesystem::path& name) const;
-  void clear() const;
+      : folder_(std::move(folder)), place_(std::move(place)), weights_(place_), others_(std::move(others)) {}
 
   TemporaryFolder folder_;
   std::filesystem::path place_;
+  WeightsPlace weights_;
   std::vector<std::filesystem::path> others_;
 };
 

@@ -25,11 +25,6 @@ int write_all(int fd, const char* data, size_t size) {
   return 0;
 }
 
-void sync_folder(const fs::path& folder) {
-  const FileDescriptor fd(open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (fd.valid()) fsync(fd.get());
-}
-
 Result<void> check_output_place(const fs::path& path) {
   if (path.native().find('\0') != std::string::npos) return unsupported(path.c_str(), "a path without NUL expected");
   std::error_code failed;
@@ -73,6 +68,11 @@ Result<void> move_to(const fs::path& file, const fs::path& place) {
   if (failed)
     return unsupported(place.string(), "a place that can be written to expected, found: {}", failed.message());
   return {};
+}
+
+void sync_folder(const fs::path& folder) {
+  const FileDescriptor fd(open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (fd.valid()) fsync(fd.get());
 }
 
 bool is_same_file(const fs::path& one, const fs::path& other) {

@@ -21,6 +21,8 @@ namespace isomer {
 Result<std::filesystem::path> output_place(const std::filesystem::path& path);
 /// Moves a file to such a place; it gets the permissions of the one that it replaces.
 Result<void> move_to(const std::filesystem::path& file, const std::filesystem::path& place);
+/// What files are called there is on the disk, where the system lets us see to it.
+void sync_folder(const std::filesystem::path& folder);
 /// Whether two names are of one file, whatever links lead to it and whether it is there yet.
 bool is_same_file(const std::filesystem::path& one, const std::filesystem::path& other);
 

@@ -443,11 +443,13 @@ TEST_F(Export, ReplacesItsOwnInput) {
   const auto graph = import_model(path());
   ASSERT_TRUE(graph.ok()) << message_of(graph);
   const Hash128 before = structural_hash(*graph);
-  ASSERT_TRUE(export_model(*graph, path()).ok());
-  EXPECT_THAT(files(), testing::UnorderedElementsAre("out.onnx", "out.weights"));
-  const auto back = import_model(path());
-  ASSERT_TRUE(back.ok()) << message_of(back);
-  EXPECT_EQ(structural_hash(*back), before);
+  for (const char* weights : {"out-2.weights", "out.weights"}) {
+    ASSERT_TRUE(export_model(*graph, path()).ok());
+    EXPECT_THAT(files(), testing::UnorderedElementsAre("out.onnx", weights));
+    const auto back = import_model(path());
+    ASSERT_TRUE(back.ok()) << message_of(back);
+    EXPECT_EQ(structural_hash(*back), before);
+  }
 }
 
 TEST_F(Export, LeavesNothingWhereWeightsChangedMeanwhile) {

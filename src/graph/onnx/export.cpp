@@ -6,6 +6,7 @@
 #include "graph/onnx/export_graph.h"
 #include "graph/onnx/packing.h"
 #include "graph/onnx/tensor_writer.h"
+#include "graph/onnx/weights_place.h"
 #include "graph/onnx/wire.h"
 #include "util/file.h"
 #include "util/output_file.h"
@@ -27,18 +28,6 @@ constexpr uint64_t kAlignment = 64;
 
 bool may_stand_outside(const Initializer& initializer) {
   return initializer.data.dtype() != DataType::kString && size_in_file(initializer.data) >= kLeastOutside;
-}
-
-/// "out.weights" for a model "out.onnx" whose input had its data in "in.weights"; "out.onnx.data" for "in.onnx.data".
-std::string data_file_name(const fs::path& model, const std::string& original) {
-  const std::string file = fs::path(original).filename().string();
-  const size_t onnx = file.find(".onnx");
-  std::string name;
-  if (onnx != std::string::npos)
-    name = model.stem().string() + file.substr(onnx);
-  else
-    name = model.stem().string() + (fs::path(file).has_extension() ? fs::path(file).extension().string() : ".data");
-  return name == model.filename() ? name + ".data" : name;
 }
 
 uint64_t outside_bytes(const ExportedModel& exported) {
@@ -122,8 +111,11 @@ Result<void> export_model(const Graph& graph, const fs::path& path, const Export
   const bool apart =
       outside > 0 && (!graph.info().external_data.empty() || outside > static_cast<uint64_t>(options.inline_bytes));
   std::optional<OutputFile> data;
+  WeightsPlace place(path);
+  std::string location;
   if (apart) {
-    const std::string location = data_file_name(path, graph.info().external_data);
+    const std::string& original = graph.info().external_data;
+    location = options.weights_name ? options.weights_name(original) : place.free_name(original);
     auto created = OutputFile::create(path.parent_path() / location);
     if (!created.ok()) return std::move(created).error();
     data.emplace(std::move(*created));
@@ -135,7 +127,13 @@ Result<void> export_model(const Graph& graph, const fs::path& path, const Export
   TRY_VOID(model.sync());
   for (const Initializer& initializer : exported.initializers) TRY_VOID(check_unchanged(initializer.data.bytes()));
   if (data) TRY_VOID(data->commit());
-  return model.commit();
+  if (auto done = model.commit(); !done.ok()) {
+    std::error_code failed;
+    if (data) fs::remove(path.parent_path() / location, failed);
+    return done;
+  }
+  place.remove_replaced();
+  return {};
 }
 
 }  // namespace isomer

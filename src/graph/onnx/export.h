@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <string>
 
 #include "graph/graph.h"
 #include "util/result.h"
@@ -13,6 +15,9 @@ namespace isomer {
 struct ExportOptions {
   /// More weights than this go to a file beside the model; so they do where the input had them outside.
   int64_t inline_bytes = 1'500'000'000;
+  /// What that file is called; empty: as a WeightsPlace beside the model has it, so that a model that is replaced
+  /// stands with its weights until the new one does.
+  std::function<std::string(const std::string& original)> weights_name = {};
 };
 
 /// Writes the model, and its weights beside it where they don't stand in it, under temporary names first: on failure no

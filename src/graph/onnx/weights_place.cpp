@@ -1,0 +1,64 @@
+#include "graph/onnx/weights_place.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+
+#include "graph/onnx/import.h"
+#include "util/output_file.h"
+#include "util/parse_number.h"
+
+namespace isomer {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Behind the model's name, and a number: that of the original, unless the model is called so.
+std::string ending_of(const fs::path& model, const std::string& original) {
+  const fs::path file = fs::path(original).filename();
+  const size_t onnx = file.string().find(".onnx");
+  std::string ending = ".data";
+  if (onnx != std::string::npos)
+    ending = file.string().substr(onnx);
+  else if (file.has_extension())
+    ending = file.extension().string();
+  return ending == model.extension() ? ending + ".data" : ending;
+}
+
+/// Weights of the model that is there, if it is one, by their names.
+std::vector<std::string> files_of_model(const fs::path& model) {
+  ImportReport report;
+  ImportOptions options;
+  options.report = &report;
+  return import_model(model, options).ok() ? report.external_files : std::vector<std::string>();
+}
+
+}  // namespace
+
+std::string WeightsPlace::free_name(const std::string& original, const std::vector<fs::path>& others) {
+  const std::string stem = model_.stem().string(), ending = ending_of(model_, original);
+  const auto is_others = [&](const fs::path& place) {
+    return std::ranges::any_of(others, [&](const fs::path& other) { return is_same_file(other, place); });
+  };
+  replaced_.clear();
+  for (const std::string& own : files_of_model(model_)) {
+    if (own.size() < stem.size() + ending.size() || !own.starts_with(stem) || !own.ends_with(ending)) continue;
+    const std::string number = own.substr(stem.size(), own.size() - stem.size() - ending.size());
+    const bool is_like_ours = number.empty() || (number[0] == '-' && parse_number<uint32_t>(number.substr(1)));
+    if (const fs::path place = model_.parent_path() / own; is_like_ours && !is_others(place))
+      replaced_.push_back(place);
+  }
+  for (int number = 1;; ++number) {
+    std::string name = stem + (number == 1 ? "" : fmt::format("-{}", number)) + ending;
+    const fs::path place = model_.parent_path() / name;
+    if (std::error_code failed; !fs::exists(fs::symlink_status(place, failed)) && !is_others(place)) return name;
+  }
+}
+
+void WeightsPlace::remove_replaced() const {
+  std::error_code failed;
+  for (const fs::path& file : replaced_) fs::remove(file, failed);
+}
+
+}  // namespace isomer
