@@ -154,7 +154,7 @@ Result<Finding> silence_of(const WorkerProcess::Reply& reply, double seconds) {
   if (reply.is_late || reply.signal == SIGXCPU)
     return faulty(Fault::kLate,
                   fmt::format("a kernel that takes at most {} s in all its runs expected, it took longer", seconds));
-  if (reply.signal == SIGKILL || reply.signal == SIGTERM || reply.signal == SIGHUP)
+  if (reply.is_ended_from_outside())
     return unsupported("", "a process that measures expected, it was ended from outside");
   if (reply.signal != 0)
     return faulty(Fault::kCrash, fmt::format("a kernel that runs to its end expected, signal {} ({}) found",
@@ -180,11 +180,18 @@ Result<void> MeasuringWorker::start() {
 
 template <class Finding, class Question>
 Result<Finding> MeasuringWorker::ask(Question question) {
-  TRY_VOID(start());
   TRY_VOID(options_.memory.check(question.job.bytes(), "measuring a kernel"));
   question.number = ++asked_;
   question.seconds = std::bit_cast<uint64_t>(options_.seconds);
-  auto reply = process_->ask(runtime::to_bytes(question), kPatience * options_.seconds);
+  const auto asked = [&]() -> Result<WorkerProcess::Reply> {
+    TRY_VOID(start());
+    return process_->ask(runtime::to_bytes(question), kPatience * options_.seconds);
+  };
+  auto reply = asked();
+  if (reply.ok() && reply->is_ended_from_outside()) {
+    process_.reset();
+    reply = asked();
+  }
   auto finding = !reply.ok()     ? Result<Finding>(std::move(reply).error())
                  : reply->answer ? finding_of(*reply->answer, question)
                                  : silence_of(*reply, options_.seconds);

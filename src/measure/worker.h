@@ -24,8 +24,8 @@ class MeasuringWorker {
  public:
   explicit MeasuringWorker(const MeasuringOptions& options) : options_(options) {}
 
-  /// Errors: kUnsupported where there is not enough memory, or the process was ended from outside or can't be started;
-  /// kStopped.
+  /// Errors: kUnsupported where there is not enough memory, or the process was ended from outside, twice, or can't be
+  /// started; kStopped.
   Result<Measured> time(const ClockJob& job, double hopeless_us = kAnyTime);
   /// What the kernel makes of such numbers, as KernelClock has it. Errors: the same.
   Result<KernelOutputs> outputs(const ClockJob& job, Numbers numbers);

@@ -82,15 +82,18 @@ std::vector<Result<ClockJob>> Compiler::compile(std::span<const Kernel* const> k
   const int threads = static_cast<int>(std::min<int64_t>(available_threads(), std::ssize(kernels)));
   std::vector<std::optional<WorkerProcess>> copies(static_cast<size_t>(std::max(threads, 1)));
   const auto code = [&](size_t number, std::optional<WorkerProcess>& copy) -> Result<MachineCode> {
-    if (!copy) {
-      auto made_copy = WorkerProcess::fork(serve);
-      if (!made_copy.ok()) return made(*kernels[number]);
-      copy = *std::move(made_copy);
+    for (bool is_again = false;; is_again = true) {
+      if (!copy) {
+        auto made_copy = WorkerProcess::fork(serve);
+        if (!made_copy.ok()) return made(*kernels[number]);
+        copy = *std::move(made_copy);
+      }
+      auto reply = copy->ask(std::to_string(number), kPatience * options_.seconds);
+      if (reply.ok() && reply->answer) return code_of(*reply->answer);
+      copy.reset();
+      if (!reply.ok()) return std::move(reply).error();
+      if (is_again || !reply->is_ended_from_outside()) return silence_of(*reply, options_.seconds);
     }
-    auto reply = copy->ask(std::to_string(number), kPatience * options_.seconds);
-    if (reply.ok() && reply->answer) return code_of(*reply->answer);
-    copy.reset();
-    return reply.ok() ? silence_of(*reply, options_.seconds) : std::move(reply).error();
   };
   ThreadPool pool(std::max(threads, 1));
   pool.run(std::ssize(kernels), [&](int64_t k, int thread) {

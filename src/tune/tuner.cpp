@@ -42,6 +42,12 @@ constexpr size_t kGoneOnFrom = 512;
 /// As models number targets.
 constexpr size_t kThisTarget = 0;
 
+/// Nothing is known of a kernel then: there was no memory to measure it in, or no process that lived.
+template <class T>
+bool is_unmeasured(const Result<T>& result) {
+  return !result.ok() && result.error().kind == ErrorKind::kUnsupported;
+}
+
 /// Code that is known to be right.
 struct Champion {
   Candidate candidate;
@@ -103,9 +109,10 @@ class Tuner {
 
   Result<TuneState> run() {
     auto done = run_to_the_end();
-    // What was found until then is in the records.
+    // What was measured until then is in the records, however it ended.
+    auto kept = keep_all_trials();
     if (!done.ok() && done.error().kind != ErrorKind::kStopped) return std::move(done).error();
-    TRY_VOID(keep_all_trials());
+    TRY_VOID(std::move(kept));
     tell({});
     return std::move(state_);
   }
@@ -119,8 +126,8 @@ class Tuner {
     TRY_VOID(read_records());
     TRY_VOID(keep_all_trials());
     double slowest = 0;
-    const auto is_unmeasured = [](const TaskState& task) { return !task.why_not.empty(); };
-    if (std::all_of(state_.tasks.begin(), state_.tasks.end(), is_unmeasured))
+    const auto is_left_out = [](const TaskState& task) { return !task.why_not.empty(); };
+    if (std::all_of(state_.tasks.begin(), state_.tasks.end(), is_left_out))
       return unsupported(state_.tasks[0].name, "a kernel that can be measured expected, {}", state_.tasks[0].why_not);
     for (const TaskState& task : state_.tasks) slowest = std::max(slowest, task.progress.first_us);
     seconds_of_a_kernel_ = std::clamp(kGivenUp * slowest / 1e6, kLeastSeconds, kMostSeconds);
@@ -276,14 +283,13 @@ class Tuner {
     TaskRun& run = *runs_[number];
     TaskState& task = state_.tasks[number];
     const auto timed = measurer(run).time(job);
-    if (!timed.ok() && timed.error().kind != ErrorKind::kUnsupported) return Error(timed.error());
+    if (!timed.ok() && !is_unmeasured(timed)) return Error(timed.error());
     if (!timed.ok() || timed->fault != Fault::kNone) {
       task.why_not = timed.ok() ? timed->why : timed.error().message();
       task.progress.is_done = true;
       return {};
     }
     const Measured& measured = *timed;
-    tell_result(number, candidate, measured.microseconds);
     task.progress.first_us = measured.microseconds;
     run.best = run.first = Champion{std::move(candidate), *std::move(job)};
     if (peaks_) run.possible_us = possible_us(run.problem.start.kernel(), *peaks_, run.problem.weights);
@@ -293,6 +299,7 @@ class Tuner {
     TRY(run.earlier, records_.best(key_of(number), run.maker("tuned")));
     if (run.earlier && !run.earlier->microseconds) run.earlier.reset();
     run.recorded_us = known && known->microseconds ? *known->microseconds : measured.microseconds;
+    tell_result(number, run.first->candidate, measured.microseconds);
     if (known) return {};
     kernel::Record record = record_of(number, run.first->candidate, measured.microseconds, {});
     record.maker = maker;
@@ -386,16 +393,18 @@ class Tuner {
       TRY_VOID(check_stop());  // some were not made
       for (size_t k = 0; k < own; ++k) all[k].job = std::move(jobs[k]);
     }
-    TRY(const Measured now, measurer(run).time(run.best->job));
-    if (now.fault != Fault::kNone) {
-      state_.tasks[number].why_not = now.why;
+    const auto timed = measurer(run).time(run.best->job);
+    if (!timed.ok() && !is_unmeasured(timed)) return Error(timed.error());
+    if (!timed.ok() || timed->fault != Fault::kNone) {
+      state_.tasks[number].why_not = timed.ok() ? timed->why : timed.error().message();
       state_.tasks[number].progress.is_done = true;
       return {};
     }
+    const Measured& now = *timed;
     const auto time_here = [&](size_t k) -> Result<void> {
       if (!all[k].job) all[k].job = ahead && k < own ? ahead->take(k) : compiled(run, candidates[k]);
       auto result = measurer(run).time(*all[k].job, kHopeless * now.microseconds, run.possible_us);
-      if (!result.ok() && result.error().kind != ErrorKind::kUnsupported) return Error(result.error());
+      if (!result.ok() && !is_unmeasured(result)) return Error(result.error());
       all[k].result = std::move(result);
       all[k].now_us = now.microseconds;
       return check_stop();
@@ -418,21 +427,25 @@ class Tuner {
   /// The time of the better one, where `best_us` is that of the best so far.
   Result<double> challenged(size_t number, const Candidate& candidate, const ClockJob& job, double best_us) {
     TaskRun& run = *runs_[number];
-    TRY(const Contest contest, measurer(run).contest(run.best->job, job));
-    if (contest.fault.fault != Fault::kNone) {
-      TRY_VOID(failed(number, candidate, contest.fault));
+    const auto contest = measurer(run).contest(run.best->job, job);
+    if (is_unmeasured(contest)) return best_us;
+    if (!contest.ok()) return Error(contest.error());
+    if (contest->fault.fault != Fault::kNone) {
+      TRY_VOID(failed(number, candidate, contest->fault));
       return best_us;
     }
-    if (!contest.is_won()) return best_us;
-    TRY(const auto checked, measurer(run).check(candidate, job, run.first->candidate));
-    if (!checked) return best_us;
-    if (checked->fault != Fault::kNone) {
-      TRY_VOID(failed(number, candidate, *checked));
+    if (!contest->is_won()) return best_us;
+    const auto checked = measurer(run).check(candidate, job, run.first->candidate);
+    if (is_unmeasured(checked)) return best_us;
+    if (!checked.ok()) return Error(checked.error());
+    if (!*checked) return best_us;
+    if ((*checked)->fault != Fault::kNone) {
+      TRY_VOID(failed(number, candidate, **checked));
       return best_us;
     }
     run.best = Champion{candidate, job};
     state_.tasks[number].is_found = true;
-    const double us = best_us / contest.ratio;
+    const double us = best_us / contest->ratio;
     TRY_VOID(records_.add(record_of(number, candidate, us, {})));
     return us;
   }
@@ -553,7 +566,7 @@ class Tuner {
 
   /// The last word on what was found, and on what an earlier run left of a task that had trials: one beside the other,
   /// and against the default schedule, which contests by contest may have lost sight of. It alone keeps a time in the
-  /// records.
+  /// records, which stay as they are where that can't be measured.
   Result<void> confirm() {
     for (size_t number = 0; number < runs_.size(); ++number) {
       TaskRun& run = *runs_[number];
@@ -565,7 +578,9 @@ class Tuner {
       if (is_default_best(run)) {
         task.is_found = false;
       } else {
-        TRY(contest, measurer(run).contest(run.first->job, run.best->job));
+        auto found = measurer(run).contest(run.first->job, run.best->job);
+        if (is_unmeasured(found)) continue;
+        TRY(contest, std::move(found));
         task.is_found = contest.is_won() && contest.ratio >= kLeastSpeedup;
       }
       task.progress.best_us.push_back(task.progress.first_us / (task.is_found ? contest.ratio : 1));
@@ -596,7 +611,9 @@ class Tuner {
     if (earlier.hash == run.best->candidate.hash) return none;
     auto job = std::move(measurer(run).compile({&earlier, 1})[0]);
     if (!job.ok()) return run.earlier;
-    TRY(const Contest contest, measurer(run).contest(run.best->job, *job));
+    auto found = measurer(run).contest(run.best->job, *job);
+    if (is_unmeasured(found)) return run.earlier;
+    TRY(const Contest contest, std::move(found));
     if (contest.is_won()) {
       run.best = Champion{earlier, *std::move(job)};
       return none;

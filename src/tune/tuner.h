@@ -1,5 +1,6 @@
 // Tunes the tasks of models: rounds of candidates, each task's when it is its turn, measured beside what is best so far
-// (Ansor: Zheng et al. 2020; AutoTVM: Chen et al. 2018). What is found is in the records when a round ends.
+// (Ansor: Zheng et al. 2020; AutoTVM: Chen et al. 2018). What is found is in the records when a round
+// ends, and what was measured until then where it ends in an error.
 // Test: tests/tune/tuner_test.cpp
 #pragma once
 
@@ -99,8 +100,9 @@ std::unique_ptr<Measurer> new_measurer(const TuneOptions& options, Weights weigh
 /// In records, where a time would be: a schedule that is right, and was the best for a while.
 inline constexpr const char* kNotFaster = "not faster than another schedule";
 
-/// Errors: those of the records; kUnsupported where nothing can be measured here. Where it is stopped (util/stop.h) it
-/// ends with what was found. `models` have as many times as there are problems.
+/// Errors: those of the records; kUnsupported where nothing can be measured here. A kernel that can't be measured any
+/// more, as where its process is ended from outside, costs its task, or a contest, and no more. Where it is stopped
+/// (util/stop.h) it ends with what was found. `models` have as many times as there are problems.
 Result<TuneState> tune(const std::vector<Problem>& problems, const std::vector<ModelTasks>& models,
                        kernel::Records& records, const TuneOptions& options);
 

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 #include <thread>
 
@@ -89,6 +90,10 @@ Result<WorkerProcess> WorkerProcess::fork(const std::function<void()>& serve) {
 }
 
 // Both directions at a time, and never longer than the socket is ready for: the other side may end at any point.
+bool WorkerProcess::Reply::is_ended_from_outside() const {
+  return !is_late && (signal == SIGKILL || signal == SIGTERM || signal == SIGHUP);
+}
+
 Result<WorkerProcess::Reply> WorkerProcess::ask(std::string_view question, double seconds) {
   Reply reply;
   if (!process_.is_there()) return reply;

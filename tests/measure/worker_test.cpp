@@ -4,8 +4,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cmath>
 #include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <thread>
 
 #include "graph/tensor.h"
 #include "measure/machine_code.h"
@@ -19,6 +23,16 @@ namespace {
 using test::counts_down;
 using test::job_with;
 using testing::HasSubstr;
+
+/// Of this process; those that were killed before are no more.
+int killed_children() {
+  int killed = 0;
+  for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::ifstream children(thread.path() / "children");
+    for (pid_t child = 0; children >> child;) killed += kill(child, SIGKILL) == 0;
+  }
+  return killed;
+}
 
 ClockJob returns(int outcome) { return job_with({0xB8, outcome, 0, 0, 0, 0xC3}); }  // mov eax, outcome; ret
 
@@ -103,6 +117,24 @@ TEST_F(Worker, KillsWhatNeverEnds) {
 /// exit_group, kill and the like from within: it may end in any way, but gives no time.
 TEST_F(Worker, ThatIsEndedByItsKernelHasNotMeasured) {
   expect_fault(job_with(test::system_call(231, 0)), Fault::kCrash, "");  // exit_group(0)
+}
+
+/// By who kills processes where memory is short, say.
+TEST_F(Worker, ThatIsEndedFromOutsideIsReplacedOnce) {
+  expect_time(returns(0));
+  ASSERT_EQ(killed_children(), 1);
+  expect_time(returns(0));
+  std::atomic<bool> ends = false;
+  std::thread killer([&] {
+    while (!ends) killed_children();
+  });
+  const auto time = worker_.time(job_with({0xEB, 0xFE}));  // jmp $
+  ends = true;
+  killer.join();
+  ASSERT_FALSE(time.ok());
+  EXPECT_EQ(time.error().kind, ErrorKind::kUnsupported);
+  EXPECT_THAT(time.error().message(), HasSubstr("ended from outside"));
+  expect_time(returns(0));
 }
 
 /// Bytes on the socket in place of an answer: write(0, code, 16), which claims a length that no message has.

@@ -174,5 +174,76 @@ TEST_F(BadDays, AFullDiskIsToldInASentence) {
   EXPECT_TRUE(state.ok()) << state.error().message();
 }
 
+/// Times by schedule; the process that measures one of the questions, by number, is ended from outside, and again.
+class EndedOnce : public Measurer {
+ public:
+  EndedOnce(const MeasuringOptions& options, int64_t& left) : Measurer(kernel::host_target(), options), left_(left) {}
+
+  std::vector<Result<ClockJob>> compile(std::span<const Candidate> candidates) const override {
+    std::vector<Result<ClockJob>> jobs;
+    for (const Candidate& each : candidates) {
+      ClockJob job;
+      job.code.resize(1 + static_cast<size_t>(number_of(each.made.kernel)));
+      jobs.emplace_back(std::move(job));
+    }
+    return jobs;
+  }
+  Result<Measured> time(const Result<ClockJob>& job, double, double) override {
+    if (left_-- == 0) return ended();
+    return Measured{Fault::kNone, {}, 1000 / static_cast<double>(job->code.size()), 3};
+  }
+  Result<std::optional<Measured>> check(const Candidate&, const ClockJob&, const Candidate&) override {
+    if (left_-- == 0) return ended();
+    return std::optional(Measured{});
+  }
+
+ private:
+  static Error ended() { return unsupported("", "a process that measures expected, it was ended from outside"); }
+  int64_t& left_;
+};
+
+TEST_F(BadDays, AMeasuringProcessThatIsEndedCostsNoTrials) {
+  constexpr int64_t kTrials = 6;
+  for (int64_t question = 1;; ++question) {
+    SCOPED_TRACE(question);
+    kernel::Records records = kernel::Records::in_memory();
+    TuneOptions options = planted_options(kTrials);
+    int64_t left = question;
+    options.measurer = [&](const MeasuringOptions& measuring) { return std::make_unique<EndedOnce>(measuring, left); };
+    const auto state = tune({copy_problem()}, {{{1}, 0}}, records, options);
+    ASSERT_TRUE(state.ok()) << state.error().message();
+    int64_t kept = 0;
+    for (const kernel::Trials& of : *records.trials({}, 1000)) kept += std::ssize(of.trials);
+    // The default schedule's too; where nobody knows of a trial it is not kept.
+    EXPECT_GE(kept, state->trials);
+    if (left >= 0) {
+      EXPECT_EQ(state->trials, kTrials);
+      EXPECT_TRUE(state->tasks[0].is_found);
+      EXPECT_GT(question, 2 * kTrials) << "contests and checks too";
+      break;
+    }
+    EXPECT_TRUE(state->trials == kTrials || !state->tasks[0].why_not.empty());
+  }
+}
+
+/// What ends a run that nothing can help: what was measured until then is kept.
+TEST_F(BadDays, ARunThatEndsInAnErrorKeepsItsTrials) {
+  kernel::Records records = kernel::Records::in_memory();
+  TuneOptions options = planted_options(6);
+  int64_t left = 0;
+  class Broken : public EndedOnce {
+   public:
+    using EndedOnce::EndedOnce;
+    Result<std::optional<Measured>> check(const Candidate&, const ClockJob&, const Candidate&) override {
+      return invalid("", "broken");
+    }
+  };
+  options.measurer = [&](const MeasuringOptions& measuring) { return std::make_unique<Broken>(measuring, left = -1); };
+  EXPECT_FALSE(tune({copy_problem()}, {{{1}, 0}}, records, options).ok());
+  int64_t kept = 0;
+  for (const kernel::Trials& of : *records.trials({}, 1000)) kept += std::ssize(of.trials);
+  EXPECT_EQ(kept, 1 + options.round);
+}
+
 }  // namespace
 }  // namespace isomer::tune::test

@@ -6,9 +6,11 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <filesystem>
 
 #include "tune/examples.h"
 #include "util/clock.h"
+#include "util/temporary_folder.h"
 
 namespace isomer::tune::test {
 namespace {
@@ -48,6 +50,17 @@ TEST_F(Compiling, MakesTheCodeThatIsMadeHere) {
     EXPECT_EQ(job->code, here->image);
     EXPECT_EQ(job->parts, here->kernels[0]);
   }
+}
+
+/// By who kills processes where memory is short, say.
+TEST_F(Compiling, GoesOnWhereACopyIsKilledOnce) {
+  const TemporaryFolder folder = *TemporaryFolder::in_system_folder();
+  const std::filesystem::path killed = folder.path() / "killed";
+  for (const Result<ClockJob>& job : jobs([&] {
+         if (!std::filesystem::exists(killed) && std::filesystem::create_directory(killed)) std::raise(SIGKILL);
+       }))
+    EXPECT_TRUE(job.ok()) << job.error().message();
+  expect_failure([] { std::raise(SIGKILL); }, "signal 9");
 }
 
 TEST_F(Compiling, TellsWhatHappened) {
