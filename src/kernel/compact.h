@@ -1,5 +1,5 @@
-// The last step of a schedule: thread-private buffers shrink to what one iteration of the loops around their uses
-// needs.
+// The last steps of a schedule: thread-private buffers shrink to what one iteration of the loops around their uses
+// needs, and predicates are asked outside of the loops that they say nothing of.
 #pragma once
 
 #include "kernel/loop_nest.h"

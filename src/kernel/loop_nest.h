@@ -1,11 +1,12 @@
 // The loop nest: the one lowered form of a task, which schedules transform and code generators read.
 //
 //     Kernel         buffers and a list of statements
-//     Loop           for (kV = 0; kV < extent; ++kV) body, with a kind: serial, parallel, vectorized, unrolled
+//     Loop           for (kV = 0; kV < extent; ++kV) body, with a kind: serial, parallel, vectorized, unrolled, or
+//     bound
+//                    to an axis of a launch on a GPU
 //     Block          a computation at one point of an iteration domain: its iterators are bound to expressions of the
-//     loop
-//                    variables around it, its bodies are tensor expressions over the iterators (TensorIR's block: Feng
-//                    et al. 2023, section 3). Schedules move loops and change bindings; what a block means stays.
+//                    loop variables around it, its bodies are tensor expressions over the iterators (TensorIR's block:
+//                    Feng et al. 2023, section 3). Schedules move loops and change bindings; what a block means stays.
 //     Branch, While, Resize    what imperative references need besides
 //     Barrier        where the threads of a block of threads wait for each other
 //

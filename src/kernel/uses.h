@@ -1,4 +1,5 @@
-// What the blocks of a launch (launch.h) use of memory that several threads see, and whether one thread alone uses it.
+// What the blocks of a launch (launch.h) use of memory, that which several threads see and that of a thread's own, and
+// whether one thread alone uses it.
 #pragma once
 
 #include <string>

@@ -36,7 +36,7 @@ struct Contest {
   bool is_won() const;
 };
 
-/// Not for several threads at once.
+/// Not for several threads at once, but that one may compile while another one measures (CodeAhead).
 class Measurer {
  public:
   Measurer(kernel::CpuTarget target, const MeasuringOptions& options, CompilerOptions compiler = {})
