@@ -21,7 +21,6 @@ enum Constant : int {
   kForwardInference = 96,
   kImplementation = 8,  ///< query
   kOfArgument = 255,    ///< query: the memory descriptor of an argument
-  kUnimplemented = 3,   ///< status
   kGlobalStatistics = 1,
   kUseScale = 8,
   kUseShift = 16,

@@ -619,9 +619,6 @@ ISOMER_EXPORT int cuEventRecord(Event* event, Stream* stream) {
     });
   });
 }
-ISOMER_EXPORT int cuEventSynchronize(Event* event) {
-  return in_context([&](Machine& machine) { return machine.finish(event->stream); });
-}
 ISOMER_EXPORT int cuEventElapsedTime(float* milliseconds, Event* begin, Event* end) {
   *milliseconds = std::chrono::duration<float, std::milli>(end->time - begin->time).count();
   return kDone;

@@ -75,10 +75,4 @@ void append_tag(std::string& out, uint32_t number, Type type) {
   append_varint(out, uint64_t{number} << 3 | static_cast<uint8_t>(type));
 }
 
-int varint_size(uint64_t value) {
-  int size = 1;
-  for (; value >= 0x80; value >>= 7) ++size;
-  return size;
-}
-
 }  // namespace isomer::wire

@@ -35,7 +35,5 @@ class Reader {
 
 void append_varint(std::string& out, uint64_t value);
 void append_tag(std::string& out, uint32_t number, Type type);
-/// Bytes that append_varint needs.
-int varint_size(uint64_t value);
 
 }  // namespace isomer::wire

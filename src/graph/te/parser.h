@@ -32,7 +32,6 @@ class Parser {
   bool at_numbered(std::string_view prefix) const;
   Result<std::string> quoted_text();
   Result<std::string> word();
-  bool at_word() const { return kind_ == Kind::kWord; }
   bool at_number() const { return kind_ == Kind::kNumber; }
   /// "line 2, column 7: expected …, found …"
   Error expected(std::string_view what) const;

@@ -111,8 +111,7 @@ Result<Cubin> Nvrtc::compile(const std::string& text, const std::string& arch) c
 
 std::vector<CudaUse> parse_ptxas_log(std::string_view log) {
   static const std::regex entry("Compiling entry function '([^']+)'"), registers("Used ([0-9]+) registers"),
-      spills("([0-9]+) bytes spill (?:stores|loads)"), stack("([0-9]+) bytes stack frame"),
-      shared("([0-9]+) bytes smem");
+      spills("([0-9]+) bytes spill (?:stores|loads)"), shared("([0-9]+) bytes smem");
   std::vector<CudaUse> result;
   std::istringstream lines{std::string(log)};
   for (std::string line; std::getline(lines, line);) {
@@ -121,7 +120,6 @@ std::vector<CudaUse> parse_ptxas_log(std::string_view log) {
     if (result.empty()) continue;
     CudaUse& use = result.back();
     if (std::regex_search(line, match, registers)) use.registers = std::stoll(match[1]);
-    if (std::regex_search(line, match, stack)) use.stack_bytes = std::stoll(match[1]);
     if (std::regex_search(line, match, shared)) use.shared_bytes = std::stoll(match[1]);
     for (auto at = std::sregex_iterator(line.begin(), line.end(), spills); at != std::sregex_iterator(); ++at)
       use.spill_bytes += std::stoll((*at)[1]);

@@ -16,7 +16,6 @@ struct CudaUse {
   std::string function;
   int64_t registers = 0;    ///< of a thread
   int64_t spill_bytes = 0;  ///< of a thread: stored and loaded, as registers did not do
-  int64_t stack_bytes = 0;  ///< of a thread
   int64_t shared_bytes = 0;
   bool operator==(const CudaUse&) const = default;
 };

@@ -52,7 +52,6 @@ Result<std::shared_ptr<const Driver>> open_library(const std::string& library) {
   find(driver->event_create, "cuEventCreate");
   find(driver->event_destroy, "cuEventDestroy_v2");
   find(driver->event_record, "cuEventRecord");
-  find(driver->event_synchronize, "cuEventSynchronize");
   find(driver->event_elapsed, "cuEventElapsedTime");
   TRY_VOID(find.are_all_there("a driver"));
   TRY_VOID(driver->check(driver->init(0), "the driver's start"));

@@ -83,7 +83,6 @@ struct Driver {
   Status (*event_create)(Event*, unsigned) = nullptr;
   Status (*event_destroy)(Event) = nullptr;
   Status (*event_record)(Event, Stream) = nullptr;
-  Status (*event_synchronize)(Event) = nullptr;
   Status (*event_elapsed)(float*, Event, Event) = nullptr;  ///< milliseconds
 
   /// A function of a module whose launches ask for so much shared memory. Errors name it and what it lacks.

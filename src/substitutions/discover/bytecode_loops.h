@@ -53,7 +53,6 @@ struct Modulus {
     return select(at_least(x, all(value)), x - all(value), x);
   }
   static ISOMER_INLINE Lanes multiply(Lanes a, Lanes b) { return reduce(product(a, b)); }
-  static ISOMER_INLINE Lanes negate(Lanes a) { return select(reinterpret_cast<Lanes>(a == all(0)), a, all(value) - a); }
 };
 using P = Modulus<31>;
 using Q = Modulus<30>;
