@@ -155,8 +155,6 @@ Result<void> bind_to(Graph& graph, const Loaded& loaded) {
   return bind_inputs(graph, {}, shapes);
 }
 
-}  // namespace
-
 Result<FillOptions> fill_options(const InputOptions& options, uint64_t seed) {
   FillOptions fill;
   fill.seed = seed;
@@ -177,6 +175,8 @@ Result<FillOptions> fill_options(const InputOptions& options, uint64_t seed) {
   }
   return fill;
 }
+
+}  // namespace
 
 Result<void> bind_loaded(Graph& graph, const InputOptions& inputs, MemoryLimit memory) {
   TRY(const Loaded loaded, load_all(graph, inputs, memory));

@@ -9,8 +9,6 @@
 
 namespace isomer::cli {
 
-Result<FillOptions> fill_options(const InputOptions& options, uint64_t seed);
-
 /// Reads --load-inputs (a test_data_set folder, .npz, .npy, .pb, or name:FILE of these) and generates the rest. Binds
 /// the graph's symbolic dims to the shapes that were read, and others as bind_free_dims does. `file` is the model's.
 Result<std::vector<Tensor>> model_inputs(Graph& graph, const std::string& file, const InputOptions& inputs,

@@ -110,16 +110,16 @@ ISOMER_AVX2 void multiply_add_avx2(const Instruction& i, Frame& f) {
     d[l] = __builtin_fma(native ? static_cast<double>(narrow[l]) : wide[l], b_varies ? b[l] : b0, d[l]);
 }
 
+/// Whether AVX2 and FMA can be used.
+bool has_avx2() { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"); }
 bool has_avx512() { return __builtin_cpu_supports("avx512f"); }
 #endif
 
 }  // namespace
 
 #if defined(__x86_64__)
-bool has_avx2() { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"); }
 const MicroKernel& micro_kernel() { return has_avx512() && has_avx2() ? kAvx512 : has_avx2() ? kAvx2 : kBase; }
 #else
-bool has_avx2() { return false; }
 const MicroKernel& micro_kernel() { return kBase; }
 #endif
 

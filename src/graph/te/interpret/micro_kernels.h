@@ -14,7 +14,4 @@ struct MicroKernel {
 
 const MicroKernel& micro_kernel();
 
-/// Whether AVX2 and FMA can be used.
-bool has_avx2();
-
 }  // namespace isomer::te::interpreter

@@ -24,8 +24,7 @@ bool leaves_range(BinaryOp op) {
   return is_ring_operation(op) || op == BinaryOp::kPow || op == BinaryOp::kShiftLeft || is_integer_division(op);
 }
 
-}  // namespace
-
+/// One element of any storage: a real as double, anything else as int64.
 Cell read_element(const void* data, Storage storage, int64_t i) {
   switch (storage) {
     case Storage::kDouble: return {.real = read<double>(data, i)};
@@ -43,6 +42,8 @@ Cell read_element(const void* data, Storage storage, int64_t i) {
   }
   return {};
 }
+
+}  // namespace
 
 std::string describe(const BufferRef& buffer) {
   switch (buffer.kind) {

@@ -131,7 +131,4 @@ std::string out_of_range(const BufferRef& buffer, int axis, int64_t index, int64
 /// The sentence for an integer division by zero.
 inline constexpr const char* kDivisionByZero = "an integer is divided by zero";
 
-/// One element of any storage: a real as double, anything else as int64.
-Cell read_element(const void* data, Storage storage, int64_t index);
-
 }  // namespace isomer::te::interpreter
