@@ -74,6 +74,9 @@ constexpr Strictness kMostLost = {.within = 0.75, .reach = 1.7};
 /// A model is slower where a race says so by more than clocks are off, and by more than chance.
 constexpr double kNotSlower = 0.995;
 
+/// Nodes of a model that is searched: steps on larger ones take too long to do and to check.
+constexpr int kMostNodes = 20'000;
+
 /// Steps and passes that are left out one after the other, before a model is given up.
 constexpr int kMostLeftOut = 8;
 
@@ -243,8 +246,8 @@ class Optimizer {
     const auto is_opaque = [&](NodeId id) { return model_.node(id).is_opaque(); };
     if (const auto opaque = std::find_if(nodes.begin(), nodes.end(), is_opaque); opaque != nodes.end())
       return fmt::format("it has a node that Isomer does not know ({})", model_.node(*opaque).op_type);
-    if (model_.node_count() > options_.most_nodes)
-      return fmt::format("it has {} nodes, more than {}", model_.node_count(), options_.most_nodes);
+    if (model_.node_count() > kMostNodes)
+      return fmt::format("it has {} nodes, more than {}", model_.node_count(), kMostNodes);
     if (const auto dims = free_dims(model_); !dims.empty())
       return fmt::format("sizes are open ({}); bind them with --dim {}=SIZE", fmt::join(dims, ", "), dims.front());
     return {};

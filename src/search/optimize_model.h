@@ -56,7 +56,6 @@ struct SearchModelOptions {
   SearchProgramOptions search;   ///< its `fp` is the derivation's, its time and what it tells are decided here
   RaceOptions race;              ///< its time is at most so much
   double least_speedup = 1.005;  ///< of a race: less is not told from noise
-  int most_nodes = 20'000;       ///< of a model that is searched: steps on larger ones take too long to do and to check
   uint64_t seed = 0;
   int threads = 1;
   MemoryLimit memory = {};                 ///< a model that needs more for being measured and compared is not searched

@@ -15,6 +15,8 @@ namespace {
 
 /// Tasks that are measured before the clock is looked at, so that several are compiled at a time.
 constexpr int kAtOnce = 4;
+/// Of the time of the tasks that differ, and of the time of all: less is not worth another choice.
+constexpr double kLeastOfDiffering = 0.02, kLeastOfAll = 0.001;
 
 /// A graph as tasks, with what they take.
 struct Cut {
@@ -218,7 +220,7 @@ class Chooser {
     const auto is_better = [&] {
       const double all = total(cut_), gain = all - total(other);
       sum_up(other, told);
-      return gain > std::max(options_.least_gain * told.before, options_.least_gain_of_all * all);
+      return gain > std::max(kLeastOfDiffering * told.before, kLeastOfAll * all);
     };
     if (!is_better()) return {};
     // A measurement that was disturbed was too long.

@@ -17,9 +17,7 @@ namespace isomer::search {
 
 struct ChooseTasksOptions {
   double seconds = 10;
-  double least_gain = 0.02;          ///< of the time of the tasks that differ
-  double least_gain_of_all = 0.001;  ///< of the time of all
-  RaceOptions race;                  ///< of the whole graph, as preferred and as chosen
+  RaceOptions race;  ///< of the whole graph, as preferred and as chosen
   std::function<void(std::string_view)> log = nullptr;
 };
 

@@ -12,6 +12,9 @@ using substitutions::Rewritten;
 
 namespace {
 
+/// Of a window's cost: what measuring may be off; less is no difference.
+constexpr double kNoise = 0.02;
+
 bool can_be_costed(const Program& program, int id) {
   if (id < 0 || id >= program.application_count()) return false;
   const Program::Application& there = program.application(id);
@@ -105,7 +108,7 @@ Result<Cost> CostChanges::change(const Program& before, const Rewritten& after, 
   TRY(const Cost cost_before, window(before, old_ones, effort));
   TRY(const Cost cost_after, window(after.program, new_ones, effort));
   const double difference = cost_after.microseconds - cost_before.microseconds;
-  return Cost{std::abs(difference) < options_.noise * cost_before.microseconds ? 0 : difference,
+  return Cost{std::abs(difference) < kNoise * cost_before.microseconds ? 0 : difference,
               cost_before.is_measured && cost_after.is_measured};
 }
 

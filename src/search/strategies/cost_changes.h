@@ -13,7 +13,6 @@ namespace isomer::search {
 struct WindowOptions {
   int reach = 3;  ///< applications on the way from what changed to the border, where they only move or map elements
   int applications = 28;  ///< in a window, as far as what changed leaves room
-  double noise = 0.02;    ///< of a window's cost: what measuring may be off; less is no difference
 };
 
 class CostChanges {

@@ -13,6 +13,8 @@ using substitutions::Program;
 
 /// Of cutting at a seam of an earlier cut: like this many values alive.
 constexpr int64_t kSeam = 1000;
+/// Readers of one value in a region, at most.
+constexpr int kMostReaders = 10;
 
 /// Values alive behind each application of the order: made, or read for the first time, up to there, and read later or
 /// an output.
@@ -160,7 +162,7 @@ std::vector<std::vector<int>> sharing_regions(const Program& program, const Shar
       std::sort(all.begin(), all.end(),
                 [&](int a, int b) { return position[static_cast<size_t>(a)] < position[static_cast<size_t>(b)]; });
       while (all.size() > 1) {
-        std::vector<int> region = independent_ones(program, uses, all, options.sharing);
+        std::vector<int> region = independent_ones(program, uses, all, kMostReaders);
         std::erase_if(all, [&](int id) { return std::find(region.begin(), region.end(), id) != region.end(); });
         if (region.size() < 2) continue;
         if (sharing.beside == Beside::kLightReaders) add_light_readers(program, uses, is_heavy, options.most, region);

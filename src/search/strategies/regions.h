@@ -11,7 +11,6 @@ namespace isomer::search {
 
 struct RegionOptions {
   int least = 8, most = 48;  ///< applications of a region; the last one may have fewer
-  int sharing = 10;          ///< readers of one value, at most
 };
 
 struct Regions {

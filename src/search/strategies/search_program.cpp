@@ -29,6 +29,15 @@ using substitutions::Substitutions;
 
 /// A search of a region is given at least.
 constexpr double kLeastSeconds = 1;
+/// Searches of one region, while what differs turns out to take as long as before when it is measured again.
+constexpr int kSearches = 3;
+/// Steps taken times applications of the program: some seconds to take them, and again to check them.
+constexpr int64_t kMostWork = 2'000'000;
+/// What is found may grow by so many times as much as what is taken in the end.
+constexpr double kMostSearched = 4;
+/// Of a region's cost: less is not worth a race; the same of a step with those that need it, by itself; and of what all
+/// regions searched so far cost, by all equal regions together.
+constexpr double kLeastGain = 0.01, kLeastGainOfStep = 0.004, kLeastGainOfAll = 0.0005;
 
 /// Random elements, the same few thousand again and again: a whole convolution's would take longer to draw than to run.
 Tensor random_weights(DataType dtype, const Dims& dims, Random& random) {
@@ -75,8 +84,7 @@ class Improver {
     weight_bytes_ = weight_bytes(result_.program);
     result_.most_growth =
         options.small_growth + static_cast<int64_t>(options.most_growth * static_cast<double>(weight_bytes_));
-    most_weight_bytes_ =
-        weight_bytes_ + static_cast<int64_t>(options.most_searched * static_cast<double>(result_.most_growth));
+    most_weight_bytes_ = weight_bytes_ + static_cast<int64_t>(kMostSearched * static_cast<double>(result_.most_growth));
   }
 
   Result<SearchedProgram> run() {
@@ -247,7 +255,7 @@ class Improver {
   /// What a search finds first is what measurements were too short or too long by; once that is measured again it sees
   /// what there is.
   Ended search(const Kind& kind, const Subprogram& part, const SearchLimits& limits, bool is_new, bool is_first_time) {
-    for (int time = 0; time < options_.searches; ++time) {
+    for (int time = 0; time < kSearches; ++time) {
       Expander expander(
           rules_, changes_, limits, [&](int substitution) { return is_allowed(substitution); },
           [&](const Program& program) { return is_welcome(part.program, program); },
@@ -267,7 +275,7 @@ class Improver {
                       search::name(found->stop)));
       const Ended otherwise = found->stop == StopReason::kTime ? Ended::kByTime : Ended::kDone;
       if (found->steps.empty()) return otherwise;
-      const auto kept = pruned(part.program, found->steps, rules_, changes_, options_.least_gain_of_step);
+      const auto kept = pruned(part.program, found->steps, rules_, changes_, kLeastGainOfStep);
       if (!kept.ok()) {
         refuse(kept.error().message());
         return Ended::kDone;
@@ -277,9 +285,8 @@ class Improver {
       told_.rules.clear();
       for (const Match& match : kept->steps) told_.rules.push_back(name(match));
       log(fmt::format("  measured again: {} of them save {:.1f} us", kept->steps.size(), predicted));
-      const double least =
-          std::max(options_.least_gain * kept->cost_before,
-                   options_.least_gain_of_all * result_.cost_before / static_cast<double>(kind.places.size()));
+      const double least = std::max(kLeastGain * kept->cost_before,
+                                    kLeastGainOfAll * result_.cost_before / static_cast<double>(kind.places.size()));
       if (predicted >= least && is_welcome(part.program, kept->program)) {
         for (const Match& match : kept->steps) log("    " + name(match));
         const double saved = backend_.can_run() ? confirmed(part.program, kept->program) : predicted;
@@ -363,7 +370,7 @@ class Improver {
       // Doing a step, and checking it when the model is derived, takes the longer the larger the program is.
       const auto work =
           static_cast<int64_t>(taken + made.matches.size() + steps.size()) * made.program.application_count();
-      if (work > options_.most_work) break;
+      if (work > kMostWork) break;
       if (!is_whole(made.program, place)) continue;
       Subprogram part = subprogram_of(made.program, place, made.program.uses());
       if (subprogram_key(part.program) != kind.key) continue;

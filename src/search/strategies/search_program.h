@@ -29,20 +29,11 @@ struct SearchProgramOptions {
   Strategy strategy = Strategy::kBeam;
   SearchLimits limits;  ///< of one region; its seconds are those of everything together
   RegionOptions regions;
-  int rounds = 2;  ///< of cutting: each leaves the seams of those before whole
-  int turns = 2;   ///< of a round's regions: those that had too little time are searched again
-  int searches =
-      3;  ///< of one region, while what differs turns out to take as long as before when it is measured again
-  int64_t most_work =
-      2'000'000;  ///< steps taken times applications of the program: some seconds to take them, and again to check them
-  double most_growth = 1;             ///< of the bytes of constants, and
-  int64_t small_growth = 16 << 20;    ///< bytes beyond it, may what is taken in the end grow by;
-  double most_searched = 4;           ///< and so many times as much what is found
-  size_t singles = 10;                ///< that are told
-  double least_gain = 0.01;           ///< of a region's cost: less is not worth a race
-  double least_gain_of_step = 0.004;  ///< the same, of a step with those that need it, by itself
-  double least_gain_of_all =
-      0.0005;  ///< the same, of what all regions searched so far cost, by all equal regions together
+  int rounds = 2;                   ///< of cutting: each leaves the seams of those before whole
+  int turns = 2;                    ///< of a round's regions: those that had too little time are searched again
+  double most_growth = 1;           ///< of the bytes of constants, and
+  int64_t small_growth = 16 << 20;  ///< bytes beyond it, may what is taken in the end grow by
+  size_t singles = 10;              ///< that are told
   RaceOptions race = {.seconds = 0.4, .sweep_bytes = part_sweep_bytes()};  ///< between a region and what it becomes
   FloatMode fp = FloatMode::kReassociate;
   bool least_work = false;  ///< only what is no more work wherever it runs (work.h) is taken

@@ -11,6 +11,9 @@ namespace isomer::search {
 using substitutions::Match;
 using substitutions::Program;
 
+/// Of the first state's cost, that each step has to save: what measuring is off must not pay for rewrites.
+constexpr double kStepPrice = 0.002;
+
 std::string_view name(StopReason reason) {
   constexpr std::array<std::string_view, 8> kNames = {"nothing left to try", "step limit",       "state limit",
                                                       "measurement limit",   "time limit",       "interrupted",
@@ -52,7 +55,7 @@ bool Expander::allows(const Program& program, const Match& match) const {
 
 Result<StatePtr> Expander::first(Program program) {
   TRY(const Cost cost, changes_.whole(program, Effort::kMeasure));
-  price_ = limits_.step_price * cost.microseconds;
+  price_ = kStepPrice * cost.microseconds;
   most_ = computing(program) + limits_.growth;
   seen_.insert(program.hash());
   auto state = std::make_shared<State>(State{std::move(program), cost.microseconds, nullptr, {}, {}, {}, 0});

@@ -33,8 +33,6 @@ struct SearchLimits {
   double alpha = 1.05;  ///< those that cost up to so many times the best are worth going on from (TASO, section 5)
   double alpha_of_other_sums = 1.5;  ///< the same where a sum became another one (CostChanges::Effect)
   int steps = 24;                    ///< on the way to a state
-  double step_price = 0.002;  ///< of the first state's cost, that each step has to save: what measuring is off must not
-                              ///< pay for rewrites
   int added = 3;           ///< applications that a rewrite may add, those of constants aside (a convolution becomes a
                            ///< fold, two transforms and a product): what does the same by more is what it came from
   int growth = 8;          ///< applications that a state may have more than the first one, or than one that rewrites

@@ -17,6 +17,7 @@ namespace isomer::verify {
 namespace {
 
 constexpr std::string_view kReady = "ready";
+constexpr int kMemoryMb = 1024;
 
 /// Terms as SMT-LIB: each once, as a definition.
 class Script {
@@ -86,7 +87,7 @@ class SolverProcess {
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
       return unsupported(options.program, "a socket expected, none given: {}", std::strerror(errno));
-    std::string memory = fmt::format("-memory:{}", options.memory_mb), program = options.program, input = "-in",
+    std::string memory = fmt::format("-memory:{}", kMemoryMb), program = options.program, input = "-in",
                 language = "-smt2";
     char* arguments[] = {program.data(), language.data(), memory.data(), input.data(), nullptr};
     posix_spawn_file_actions_t actions;

@@ -17,7 +17,6 @@ struct SolverOptions {
   std::string program = "z3";
   int64_t resources =
       2'000'000;  ///< of a query, as Z3 counts them ("rlimit"; some hundreds for a proof): the same on every machine
-  int64_t memory_mb = 1024;
   int64_t seconds = 60;  ///< of a query of arithmetic: products of names may take long that the count does not see
 };
 
