@@ -53,13 +53,42 @@ bool is_fallback(const AttributeDef& def, const Attribute& value) {
          same(static_cast<std::string*>(nullptr));
 }
 
+std::string_view kind_name(AttributeKind kind) {
+  switch (kind) {
+    case AttributeKind::kInt: return "int";
+    case AttributeKind::kFloat: return "float";
+    case AttributeKind::kString: return "string";
+    case AttributeKind::kTensor: return "tensor";
+    case AttributeKind::kGraph: return "graph";
+    case AttributeKind::kInts: return "ints";
+    case AttributeKind::kFloats: return "floats";
+    case AttributeKind::kStrings: return "strings";
+  }
+  return "";
+}
+
+/// What is there, for people: numbers and strings as they are, of others the type.
+std::string attribute_text(const Attribute& value) {
+  if (const auto* number = std::get_if<int64_t>(&value)) return fmt::format("{}", *number);
+  if (const auto* number = std::get_if<float>(&value)) return fmt::format("{}", *number);
+  if (const auto* string = std::get_if<std::string>(&value)) return fmt::format("'{}'", *string);
+  for (int kind = 0; kind <= static_cast<int>(AttributeKind::kStrings); ++kind)
+    if (is_kind(value, static_cast<AttributeKind>(kind)))
+      return std::string(kind_name(static_cast<AttributeKind>(kind)));
+  return "another";
+}
+
 Result<void> check_attributes(const OpContext& context, const Attributes& attributes) {
   const auto& defs = context.op().attributes;
   for (const auto& [name, value] : attributes) {
     const auto def = std::find_if(defs.begin(), defs.end(), [&](const AttributeDef& d) { return d.name == name; });
     if (def == defs.end()) return beyond(context, "an attribute that the operator has expected, '{}' found", name);
-    if (!is_kind(value, def->kind)) return context.invalid("attribute '{}' of another type expected", name);
-    if (def->fixed && !is_fallback(*def, value)) return context.unsupported("attribute '{}' has another value", name);
+    if (!is_kind(value, def->kind))
+      return context.invalid("attribute '{}' of type {} expected, {} found", name, kind_name(def->kind),
+                             attribute_text(value));
+    if (def->fixed && !is_fallback(*def, value))
+      return context.unsupported("attribute '{}' of {} expected, {} found", name, attribute_text(*def->fallback),
+                                 attribute_text(value));
   }
   for (const AttributeDef& def : defs)
     if (def.required && !attributes.contains(def.name))
@@ -103,7 +132,8 @@ Result<Bindings> bind_types(const OpContext& context) {
   for (int i = 0; i < context.input_count(); ++i) {
     if (!context.has_input(i) || context.type(i).kind == ValueType::Kind::kUnknown) continue;
     const Parameter& parameter = *formal(op.inputs, i);
-    if (!context.type(i).is_tensor()) return context.unsupported("{} is not a tensor", parameter.name);
+    if (!context.type(i).is_tensor())
+      return context.unsupported("a tensor as {} expected, something else found", parameter.name);
     const DataType dtype = context.dtype(i);
     if (!allowed_types(op, parameter.type).contains(dtype))
       return is_computable(dtype)

@@ -90,6 +90,12 @@ std::optional<std::vector<int64_t>> NodeForm::ints(int i) const {
   return values;
 }
 
+Result<void> NodeForm::expect_attributes(std::initializer_list<std::string_view> names) const {
+  for (const std::string_view name : names)
+    if (!has(name)) return unsupported("attribute '{}' expected, none found", name);
+  return {};
+}
+
 template <class T>
 Result<std::optional<T>> NodeForm::take(std::string_view name, std::string_view kind) {
   const auto found = node_.attributes.find(name);

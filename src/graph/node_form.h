@@ -37,6 +37,8 @@ class NodeForm {
 
   // Attributes of the node
   bool has(std::string_view name) const { return node_.attributes.contains(name); }
+  /// An error unless it has all of them.
+  Result<void> expect_attributes(std::initializer_list<std::string_view> names) const;
   /// Removes the attribute and returns it; an error when it has another type.
   Result<std::optional<int64_t>> take_int(std::string_view name);
   Result<std::optional<float>> take_float(std::string_view name);

@@ -35,10 +35,10 @@ class Cluster::Mpi {
         !find(mpi->recv_, "MPI_Recv") || !find(mpi->world_, "ompi_mpi_comm_world") ||
         !find(mpi->byte_, "ompi_mpi_byte"))
       return failure(fmt::format("Open MPI expected, {} is something else", kLibrary));
-    if (mpi->init_(nullptr, nullptr) != 0) return failure("MPI_Init fails");
+    if (const int code = mpi->init_(nullptr, nullptr); code != 0) return mpi->failed("MPI_Init", code);
     mpi->started_ = true;
-    if (mpi->rank_of_(mpi->world_, &mpi->rank) != 0 || mpi->size_of_(mpi->world_, &mpi->size) != 0)
-      return failure("MPI_Comm_rank fails");
+    if (const int code = mpi->rank_of_(mpi->world_, &mpi->rank); code != 0) return mpi->failed("MPI_Comm_rank", code);
+    if (const int code = mpi->size_of_(mpi->world_, &mpi->size); code != 0) return mpi->failed("MPI_Comm_size", code);
     return mpi;
   }
 
@@ -46,42 +46,48 @@ class Cluster::Mpi {
     if (started_) finalize_();
   }
 
-  Result<void> barrier() { return barrier_(world_) == 0 ? Result<void>() : failure("MPI_Barrier fails"); }
+  Result<void> barrier() { return done("MPI_Barrier", barrier_(world_)); }
 
   Result<void> broadcast(std::string& bytes) {
     uint64_t count = bytes.size();
-    if (bcast_(&count, sizeof count, byte_, 0, world_) != 0) return failure("MPI_Bcast fails");
+    TRY_VOID(done("MPI_Bcast", bcast_(&count, sizeof count, byte_, 0, world_)));
     bytes.resize(count);
     for (size_t at = 0; at < bytes.size(); at += kMostAtOnce)
-      if (bcast_(bytes.data() + at, static_cast<int>(std::min(kMostAtOnce, bytes.size() - at)), byte_, 0, world_) != 0)
-        return failure("MPI_Bcast fails");
+      TRY_VOID(done("MPI_Bcast", bcast_(bytes.data() + at, static_cast<int>(std::min(kMostAtOnce, bytes.size() - at)),
+                                        byte_, 0, world_)));
     return {};
   }
 
   Result<void> send(const std::string& bytes) {
     const uint64_t count = bytes.size();
-    if (send_(&count, sizeof count, byte_, 0, kTag, world_) != 0) return failure("MPI_Send fails");
+    TRY_VOID(done("MPI_Send", send_(&count, sizeof count, byte_, 0, kTag, world_)));
     for (size_t at = 0; at < bytes.size(); at += kMostAtOnce)
-      if (send_(bytes.data() + at, static_cast<int>(std::min(kMostAtOnce, bytes.size() - at)), byte_, 0, kTag,
-                world_) != 0)
-        return failure("MPI_Send fails");
+      TRY_VOID(done("MPI_Send", send_(bytes.data() + at, static_cast<int>(std::min(kMostAtOnce, bytes.size() - at)),
+                                      byte_, 0, kTag, world_)));
     return {};
   }
 
   Result<std::string> receive(int from) {
     uint64_t count = 0;
-    if (recv_(&count, sizeof count, byte_, from, kTag, world_, nullptr) != 0) return failure("MPI_Recv fails");
+    TRY_VOID(done("MPI_Recv", recv_(&count, sizeof count, byte_, from, kTag, world_, nullptr)));
     std::string bytes(count, '\0');
     for (size_t at = 0; at < bytes.size(); at += kMostAtOnce)
-      if (recv_(bytes.data() + at, static_cast<int>(std::min(kMostAtOnce, bytes.size() - at)), byte_, from, kTag,
-                world_, nullptr) != 0)
-        return failure("MPI_Recv fails");
+      TRY_VOID(done("MPI_Recv", recv_(bytes.data() + at, static_cast<int>(std::min(kMostAtOnce, bytes.size() - at)),
+                                      byte_, from, kTag, world_, nullptr)));
     return bytes;
   }
 
   int rank = 0, size = 1;
 
  private:
+  /// What a function of MPI's says: 0 where it has done it.
+  Error failed(std::string_view function, int code) const {
+    return failure(fmt::format("{} that succeeds expected, code {} found, in process {}", function, code, rank));
+  }
+  Result<void> done(std::string_view function, int code) const {
+    return code == 0 ? Result<void>() : failed(function, code);
+  }
+
   int (*init_)(int*, char***) = nullptr;
   int (*finalize_)() = nullptr;
   int (*rank_of_)(void*, int*) = nullptr;

@@ -11,7 +11,7 @@ std::vector<HostileCase> windows() {
       {"conv_strides_negative", "strides", "y = Conv<strides=[1,-1]>(x: f32[1,3,8,8], w: f32[4,3,3,3])"},
       {"conv_strides_2_62", "strides", "y = Conv<strides=[2^62,2^62]>(x: f32[1,3,8,8], w: f32[4,3,3,3])"},
       {"conv_strides_too_few", "strides", "y = Conv<strides=[1]>(x: f32[1,3,8,8], w: f32[4,3,3,3])"},
-      {"conv_strides_a_number", "attribute 'strides' of another type expected",
+      {"conv_strides_a_number", "attribute 'strides' of type ints expected, 1 found",
        "y = Conv<strides=1>(x: f32[1,3,8,8], w: f32[4,3,3,3])"},
       {"conv_dilations_0", "dilations", "y = Conv<dilations=[0,0]>(x: f32[1,3,8,8], w: f32[4,3,3,3])"},
       {"conv_dilations_2_62", "dilations", "y = Conv<dilations=[2^62,2^62]>(x: f32[1,3,8,8], w: f32[4,3,3,3])"},

@@ -143,7 +143,7 @@ std::vector<HostileCase> lists() {
            kY},
       {"attribute_type_differs_from_value", "",
        kX + "node { op_type: 'Softmax' input: 'x' output: 'y' attribute { name: 'axis' type: 2 f: 0.5 } } " + kY},
-      {"attribute_of_wrong_kind", "attribute 'axis' of another type expected",
+      {"attribute_of_wrong_kind", "attribute 'axis' of type int expected, 0.5 found",
        kX + "node { op_type: 'Softmax' input: 'x' output: 'y' attribute { name: 'axis' type: 1 f: 0.5 } } " + kY},
       {"attributes_257", "at most 256 attributes",
        kX + "node { op_type: 'Softmax' input: 'x' output: 'y' " + repeated("attribute { } ", 257) + "} " + kY},

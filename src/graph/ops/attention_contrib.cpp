@@ -170,7 +170,9 @@ Result<MergedAttention> merged_of(const OpContext& context, const MergedInputs& 
     TRY_VOID(expect_rank(context, inputs.past, 5));
     result.hiding.past = context.dim(inputs.past, 3);
     TRY_VOID(expect_shape(context, inputs.past, {2, result.q.batch, heads, result.hiding.past, size}));
-    if (result.value_size != size) return context.invalid("keys and values of one size beside past expected");
+    if (result.value_size != size)
+      return context.invalid("keys and values of one size beside past expected, {} and {} found", size.text(),
+                             result.value_size.text());
   }
   result.keys = result.hiding.past + result.q.sequence;
   TRY_VOID(check_hiding(context, result.hiding, result.q, result.keys));

@@ -128,7 +128,8 @@ Result<Array> stacked(const OpContext& context, const std::vector<Array>& pieces
     return context.invalid("an output axis within rank {} expected, {} found", inside.size() + 1, axis);
   for (const Array& piece : pieces)
     if (piece.dims() != inside || piece.dtype() != dtype)
-      return context.invalid("outputs of one shape and type in every iteration expected");
+      return context.invalid("outputs of one shape and type in every iteration expected, {}[{}] and {}[{}] found",
+                             name(dtype), fmt::join(inside, ","), name(piece.dtype()), fmt::join(piece.dims(), ","));
   Dims dims = inside;
   dims.insert(dims.begin() + axis, steps);
   TRY(Array whole, Array::allocate(dtype, dims));

@@ -13,8 +13,10 @@ namespace {
 // BatchNormalization with the statistics that training left.
 
 Result<std::vector<ValueType>> infer_batch(const OpContext& context) {
-  if (context.get_int("training_mode") != 0) return context.unsupported("training_mode");
-  if (context.wants_output(1) || context.wants_output(2)) return context.unsupported("running statistics as outputs");
+  if (const int64_t mode = context.get_int("training_mode"); mode != 0)
+    return context.unsupported("training_mode 0 expected, {} found", mode);
+  if (context.wants_output(1) || context.wants_output(2))
+    return context.unsupported("one output expected, running statistics found");
   TRY_VOID(require_rank(context, 1));
   const Dim channels = context.rank(0) > 1 ? context.dim(0, 1) : Dim(1);
   for (int i = 1; i <= 4; ++i) TRY_VOID(expect_shape(context, i, {channels}));

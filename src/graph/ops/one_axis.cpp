@@ -60,7 +60,7 @@ Result<std::vector<ValueType>> infer_cumulative(const OpContext& context) {
 Compute cumulative(te::BinaryOp op, int neutral) {
   return [op, neutral](const OpContext& context) -> Result<te::Program> {
     const auto written = context.scalar_int(1);
-    if (!written) return context.unsupported("the axis is not known");
+    if (!written) return context.unsupported("an axis that is known expected, one that data decide found");
     TRY(const int axis, context.normalize_axis(*written, context.rank(0)));
     const DataType dtype = context.dtype(0);
     const Dim& length = context.dim(0, axis);

@@ -40,13 +40,13 @@ Result<te::Program> compute_fold(const OpContext& context) {
 }
 
 Result<void> expand_fold(NodeForm& form) {
+  TRY_VOID(form.expect_attributes({"axes", "by", "into", "pads", "sizes"}));
   TRY(const Dims x, known_sizes(form));
   TRY(const auto axes, form.take_ints("axes"));
   TRY(const auto by, form.take_ints("by"));
   TRY(const auto into, form.take_int("into"));
   TRY(const auto pads, form.take_ints("pads"));
   TRY(const auto sizes, form.take_ints("sizes"));
-  if (!axes || !by || !into || !pads || !sizes) return form.unsupported("all attributes expected");
   ValueId value = form.input(0);
   std::vector<int64_t> before(x.size(), 0), behind(x.size(), 0), ends = x, starts(x.size(), 0), all_axes(x.size());
   std::iota(all_axes.begin(), all_axes.end(), 0);
@@ -143,13 +143,13 @@ Result<te::Program> compute_unfold(const OpContext& context) {
 }
 
 Result<void> expand_unfold(NodeForm& form) {
+  TRY_VOID(form.expect_attributes({"axes", "by", "from", "starts", "sizes"}));
   TRY(const Dims x, known_sizes(form));
   TRY(const auto axes, form.take_ints("axes"));
   TRY(const auto by, form.take_ints("by"));
   TRY(const auto from, form.take_int("from"));
   TRY(const auto starts, form.take_ints("starts"));
   TRY(const auto sizes, form.take_ints("sizes"));
-  if (!axes || !by || !from || !starts || !sizes) return form.unsupported("all attributes expected");
   // The residues apart, in front of the axis that had them; then each behind its own axis.
   Dims apart, whole = x, perm;
   std::vector<int64_t> places(x.size());

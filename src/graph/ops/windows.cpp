@@ -39,6 +39,7 @@ Result<te::Program> compute_windows(const OpContext& context) {
 }
 
 Result<void> expand_windows(NodeForm& form) {
+  TRY_VOID(form.expect_attributes({"axes", "counts", "apart", "steps", "into", "pads", "sizes"}));
   TRY(const Dims x, known_sizes(form));
   TRY(const auto axes, form.take_ints("axes"));
   TRY(const auto counts, form.take_ints("counts"));
@@ -47,8 +48,6 @@ Result<void> expand_windows(NodeForm& form) {
   TRY(const auto into, form.take_int("into"));
   TRY(const auto pads, form.take_ints("pads"));
   TRY(const auto sizes, form.take_ints("sizes"));
-  if (!axes || !counts || !apart || !steps || !into || !pads || !sizes)
-    return form.unsupported("all attributes expected");
   const auto whole = static_cast<size_t>(*into);
   std::vector<int64_t> padding(2 * x.size(), 0);
   for (size_t k = 0; k < axes->size(); ++k) {
@@ -142,13 +141,13 @@ Result<te::Program> compute_unwindow(const OpContext& context) {
 }
 
 Result<void> expand_unwindow(NodeForm& form) {
+  TRY_VOID(form.expect_attributes({"axes", "counts", "from", "sizes", "tile"}));
   TRY(const Dims x, known_sizes(form));
   TRY(const auto axes, form.take_ints("axes"));
   TRY(const auto counts, form.take_ints("counts"));
   TRY(const auto from, form.take_int("from"));
   TRY(const auto sizes, form.take_ints("sizes"));
   TRY(const auto tile, form.take_ints("tile"));
-  if (!axes || !counts || !from || !sizes || !tile) return form.unsupported("all attributes expected");
   ValueId value = form.input(0);
   Dims tiled = x;
   for (size_t k = 0; k < axes->size(); ++k) tiled[static_cast<size_t>((*axes)[k])] = (*tile)[k];

@@ -11,6 +11,7 @@
 #include "kernel/space/open_loops.h"
 #include "kernel/tree.h"
 #include "runtime/call.h"
+#include "runtime/kernel_runner.h"
 #include "runtime/math_table.h"
 #include "runtime/memory.h"
 #include "search/code/add_variant.h"
@@ -253,7 +254,7 @@ class Compiler {
       runtime::Frame frame{buffers.data(), extents.data(), scratch, nullptr, runtime::math_table(), turn};
       return runtime::call(image, part, frame, 0, part.iterations);
     });
-    if (outcome != runtime::Outcome::kDone) return invalid(task.place(graph), "constants that can be packed expected");
+    if (outcome != runtime::Outcome::kDone) return runtime::failure(outcome).within(task.place(graph));
     for (const int b : parts.buffers) {
       const kernel::Buffer& buffer = kernel.buffers[b];
       const auto size = static_cast<size_t>(bytes_of(buffer.dtype, buffer.shape));
