@@ -48,11 +48,6 @@ bool divides(te::BinaryOp op) {
          op == te::BinaryOp::kTruncMod;
 }
 
-bool depends_on(const Expr& expr, int loop_variable) {
-  return te::any_node(
-      expr, [&](const Expr& e) { return as_loop_variable(e) && as_loop_variable(e)->index == loop_variable; });
-}
-
 /// Loads read what nobody has proved anything of, and so do loops that run as long as a load says; sizes are none.
 bool AccessPlans::is_decided_by_data(const Expr& expr) const {
   return te::any_node(expr, [&](const Expr& e) {

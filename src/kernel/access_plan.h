@@ -25,7 +25,6 @@ struct AccessPlan {
 };
 
 bool has_static_shape(const Buffer& buffer);
-bool depends_on(const Expr& expr, int loop_variable);
 /// Kinds of integer division, which need a divisor other than 0.
 bool divides(te::BinaryOp op);
 

@@ -37,7 +37,7 @@ std::vector<NextRead> next_reads(const Kernel& kernel, const Loop& loop, const s
       const auto* load = te::as<te::Load>(e);
       if (!load || kernel.buffers[load->buffer.index].scope != Scope::kArgument) return;
       const Expr offset = offset_of(kernel.buffers[load->buffer.index], load->index);
-      if (te::has_load(offset) || !variables(offset).contains(loop.variable)) return;
+      if (te::has_load(offset) || !depends_on(offset, loop.variable)) return;
       const auto at = [&](const std::map<int, Expr>& values) {
         return te::simplify_index(substitute(offset, values), ranges);
       };

@@ -241,7 +241,7 @@ void separate_whole_tiles(Kernel& kernel, const OpenSizes& sizes, Statements& st
         block && block->predicate && block->is_reduction() ? loops_of_tile(*loop, *block) : std::vector<const Loop*>();
     // Steps of a window that moves over borders that data decide are asked one by one: few of them reach beyond.
     if (!inner.empty() && !loads(block->predicate).empty() && loop->kind == LoopKind::kSerial &&
-        variables(block->predicate).contains(loop->variable))
+        depends_on(block->predicate, loop->variable))
       inner.clear();
     Expr rest;
     const auto is_whole = inner.empty() ? std::nullopt : holds_throughout(block->predicate, inner, sizes, rest);

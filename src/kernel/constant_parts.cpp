@@ -50,8 +50,7 @@ ConstantParts take_constant_parts(Kernel& kernel) {
     if (accesses[k].constant) known.insert(accesses[k].written.begin(), accesses[k].written.end());
   }
   kernel.body = std::move(rest);
-  std::set<int> used;  // by blocks, and by what asks how often or whether they run
-  for (const Statement& statement : kernel.body) used.merge(touched(statement));
+  const std::set<int> used = touched(kernel.body);  // by blocks, and by what asks how often or whether they run
   for (const int buffer : known) {
     const bool made = !writers(parts.kernel, buffer).empty() && kernel.buffers[buffer].scope == Scope::kArgument;
     if (made && used.contains(buffer)) parts.buffers.push_back(buffer);

@@ -35,7 +35,7 @@ Result<void> check_nested(const Block& block, const std::vector<const Loop*>& lo
   for (const Loop* loop : loops) {
     if (!is_thread(loop->kind) || effective[axis_of(loop->kind)] == loop) continue;
     const bool is_read = reads_any(block.axes, loop->variable) || reads_any(block.reduce, loop->variable) ||
-                         (block.predicate && variables(block.predicate).contains(loop->variable));
+                         (block.predicate && depends_on(block.predicate, loop->variable));
     if (is_read)
       return invalid(block.name, "the innermost loop over {} alone expected to decide what is computed, k{} does too",
                      name(loop->kind), loop->variable);

@@ -16,7 +16,7 @@ DataType half_of(const Expr& factor) {
   return type == DataType::kFloat16 || type == DataType::kBFloat16 ? type : DataType::kUndefined;
 }
 
-bool reads(const Expr& expr, const Loop* loop) { return loop && expr && variables(expr).contains(loop->variable); }
+bool reads(const Expr& expr, const Loop* loop) { return loop && expr && depends_on(expr, loop->variable); }
 
 /// What a marked loop computes, found part by part.
 class MmaRecognition {

@@ -231,7 +231,7 @@ Result<void> pad(Kernel& kernel, const std::string& name, int64_t padded) {
   TRY_VOID(check_padded(kernel, block, padded));
   block.predicate = without_bound(block.predicate, block.axes[padded]);
   for (const int variable : variables(block.axes[padded].binding))
-    if (block.predicate && variables(block.predicate).contains(variable))
+    if (block.predicate && depends_on(block.predicate, variable))
       return invalid(name, "an axis that stands alone in the block's predicate expected");
   TRY(const PaddedAxes axes, PaddedAxes::of(place, padded));
   for (Expr& body : block.bodies) body = axes.clamped(kernel, body);

@@ -390,7 +390,7 @@ Result<void> reorder(Kernel& kernel, const LoopIds& ids) {
   TRY(const std::vector<Place> places, chain(kernel, ids));
   for (const Place& place : places)
     for (const LoopId other : ids)
-      if (variables(place.loop().extent).contains(other.variable))
+      if (depends_on(place.loop().extent, other.variable))
         return invalid(text(LoopId{place.loop().variable}),
                        "an extent that none of the loops decides expected, {} does", text(other));
   if (!places.empty()) TRY_VOID(check_reduction_order(places.front().loop(), ids));

@@ -130,7 +130,7 @@ class Factoring {
         first.emplace(loop->variable, te::index(0));
     }
     if (block_.predicate &&
-        variables(te::simplify_index(substitute(block_.predicate, first), ranges.ranges())).contains(id_.variable))
+        depends_on(te::simplify_index(substitute(block_.predicate, first), ranges.ranges()), id_.variable))
       return invalid(text(id_), "a loop all of whose iterations take part in the reduction's first step expected");
     return {};
   }

@@ -152,8 +152,8 @@ Result<void> check_scopes(const Kernel& kernel, const std::string& primitive) {
 
 /// Buffers whose sizes data decide get them from the caller or a Resize, and lie in memory that those know.
 Result<void> check_open_buffers(const Kernel& kernel, const std::string& primitive) {
-  std::set<int> used, sized = resized(kernel);
-  for (const Statement& root : kernel.body) used.merge(touched(root));
+  const std::set<int> used = touched(kernel.body);
+  std::set<int> sized = resized(kernel);
   sized.insert(kernel.inputs.begin(), kernel.inputs.end());
   for (const int number : used) {
     const Buffer& buffer = kernel.buffers[static_cast<size_t>(number)];

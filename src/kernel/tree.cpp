@@ -202,6 +202,13 @@ std::set<int> variables(const Expr& expr) {
   return result;
 }
 
+bool depends_on(const Expr& expr, int loop_variable) {
+  return te::any_node(expr, [&](const Expr& e) {
+    const auto* variable = te::as<te::Var>(e);
+    return variable && variable->kind == te::VarKind::kLoop && variable->index == loop_variable;
+  });
+}
+
 std::vector<Expr> conjuncts(const Expr& condition) {
   if (!condition) return {};
   const auto* both = te::as<te::Binary>(condition);
@@ -213,7 +220,7 @@ std::vector<Expr> conjuncts(const Expr& condition) {
 
 bool reads_any(const std::vector<Iterator>& iterators, int variable) {
   return std::any_of(iterators.begin(), iterators.end(),
-                     [&](const Iterator& i) { return variables(i.binding).contains(variable); });
+                     [&](const Iterator& i) { return depends_on(i.binding, variable); });
 }
 
 const Loop* lanes_of_tile(const Loop& rows) {
@@ -255,10 +262,10 @@ std::set<int> stores(const Block& block) {
   return result;
 }
 
-std::set<int> touched(const Statement& statement) {
+std::set<int> touched(std::span<const Statement> statements) {
   std::set<int> result;
-  for_each_expression(statement, [&](const Expr& e) { add_loads(e, result); });
-  for_each_block(statement, [&](const Block& block, const auto&) {
+  for_each_expression(statements, [&](const Expr& e) { add_loads(e, result); });
+  for_each_block(statements, [&](const Block& block, const auto&) {
     for (const Write& write : block.writes) result.insert(write.buffer);
   });
   return result;

@@ -57,8 +57,9 @@ inline void for_each_expression(const Statement& alone, const std::function<void
   for_each_expression(std::span(&alone, 1), look);
 }
 
-/// Loop variables that an expression reads.
+/// Loop variables that an expression reads; whether this one is among them.
 std::set<int> variables(const Expr& expr);
+bool depends_on(const Expr& expr, int loop_variable);
 bool reads_any(const std::vector<Iterator>& iterators, int variable);
 Expr substitute(const Expr& expr, const std::map<int, Expr>& variables);
 /// The conditions that all hold where this one does: none where it is empty.
@@ -71,7 +72,8 @@ std::set<int> stores(const Block& block);
 /// one below.
 const Loop* lanes_of_tile(const Loop& rows);
 /// Buffers that anything below reads or writes; whether this one is among them.
-std::set<int> touched(const Statement& statement);
+std::set<int> touched(std::span<const Statement> statements);
+inline std::set<int> touched(const Statement& alone) { return touched(std::span(&alone, 1)); }
 bool touches(const Statement& statement, int buffer);
 
 /// Names of the blocks that write (read) the buffer, in order.

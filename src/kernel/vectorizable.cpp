@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "kernel/access_plan.h"
+#include "kernel/tree.h"
 
 namespace isomer::kernel {
 namespace {

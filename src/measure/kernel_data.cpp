@@ -34,10 +34,7 @@ std::vector<std::byte> period_of(size_t bytes, DataType dtype, IntegerRange rang
 }  // namespace
 
 std::set<int> used_arguments(const kernel::Kernel& kernel) {
-  std::set<int> used;
-  kernel::for_each_expression(kernel.body, [&](const kernel::Expr& e) { used.merge(kernel::loads(e)); });
-  kernel::for_each_block(kernel.body,
-                         [&](const kernel::Block& block, const auto&) { used.merge(kernel::stores(block)); });
+  std::set<int> used = kernel::touched(kernel.body);
   std::erase_if(used, [&](int buffer) { return kernel.buffers[buffer].scope != kernel::Scope::kArgument; });
   return used;
 }

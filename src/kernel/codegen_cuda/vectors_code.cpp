@@ -4,6 +4,7 @@
 
 #include "kernel/access.h"
 #include "kernel/codegen_cuda/types.h"
+#include "kernel/tree.h"
 
 namespace isomer::kernel::cuda {
 
@@ -31,7 +32,7 @@ std::optional<std::string> FunctionPrinter::moved_vector(const Loop& loop) {
   if (is_kept_wide(buffer_at(to)) || (load && is_kept_wide(buffer_at(load->buffer.index)))) return std::nullopt;
   if (block->bodies[0].dtype() != type || (bytes != 4 && bytes != 8 && bytes != kAlignment)) return std::nullopt;
   const Expr predicate = bound_in(loop, *block).predicate;
-  if (predicate && variables(predicate).contains(loop.variable)) return std::nullopt;
+  if (predicate && depends_on(predicate, loop.variable)) return std::nullopt;
   const auto first = [&](int buffer, const std::vector<Expr>& index) -> std::optional<std::string> {
     const auto place = first_of(loop, *block, buffer, index, *extent);
     return place ? std::optional("&" + expressions_.element(*place)) : std::nullopt;
@@ -57,7 +58,7 @@ std::optional<AccessPlan> FunctionPrinter::first_of(const Loop& loop, const Bloc
   for (Expr& e : at) {
     const Expr begin = te::simplify_index(substitute(e, {{loop.variable, te::index(0)}}), ranges_.ranges());
     const auto step = te::as_constant(te::simplify_index(e - begin - loop_variable(loop.variable)));
-    const bool stays = !variables(e).contains(loop.variable);
+    const bool stays = !depends_on(e, loop.variable);
     if (!loads(e).empty() || (&e == &at.back() ? step != 0 : !stays)) return std::nullopt;
     e = begin;
   }
@@ -73,7 +74,7 @@ Expr FunctionPrinter::holds_throughout(const Loop& loop) {
   const Block* const block = unrolled_block(loop);
   if (is_inside_ || fetch_ != Fetch::kWhole || !block || block->is_reduction() || *extent < 2) return {};
   const Expr predicate = bound_in(loop, *block).predicate;
-  if (!predicate || !variables(predicate).contains(loop.variable) || te::has_load(predicate)) return {};
+  if (!predicate || !depends_on(predicate, loop.variable) || te::has_load(predicate)) return {};
   const Expr k = loop_variable(loop.variable);
   Expr whole;
   for (const Expr& part : conjuncts(predicate)) {
@@ -161,7 +162,7 @@ void FunctionPrinter::hoist(const Loop& loop) {
   const std::set<int> changed = stores(*block);
   ranges_.enter(loop);
   expressions_.hoist(bound.bodies, [&](const Expr& expr) {
-    return !variables(expr).contains(loop.variable) && !te::any_node(expr, [&](const Expr& e) {
+    return !depends_on(expr, loop.variable) && !te::any_node(expr, [&](const Expr& e) {
       const auto* load = te::as<te::Load>(e);
       return load && (changed.contains(load->buffer.index) || !plans_.of_load(e).is_proved);
     });

@@ -21,7 +21,7 @@ constexpr int64_t kStepsOfVector = 8;
 size_t axis_over(const Block& block, LoopId loop) {
   return static_cast<size_t>(
       std::find_if(block.axes.begin(), block.axes.end(),
-                   [&](const Iterator& iterator) { return variables(iterator.binding).contains(loop.variable); }) -
+                   [&](const Iterator& iterator) { return depends_on(iterator.binding, loop.variable); }) -
       block.axes.begin());
 }
 

@@ -214,10 +214,7 @@ class StepMaker {
   /// `steps` get what reads sizes.
   std::vector<int32_t> arguments_of(Scope& scope, const GraphTask& made, std::vector<Step>& steps) {
     const kernel::Kernel& kernel = kernels_[made.kernel].kernel;
-    std::set<int> used;
-    kernel::for_each_expression(kernel.body, [&](const kernel::Expr& e) { used.merge(kernel::loads(e)); });
-    kernel::for_each_block(kernel.body,
-                           [&](const kernel::Block& block, const auto&) { used.merge(kernel::stores(block)); });
+    std::set<int> used = kernel::touched(kernel.body);
     used.merge(kernel::resized(kernel));
     std::vector<int32_t> arguments(kernel.buffers.size(), -1);
     for (size_t k = 0; k < kernel.inputs.size(); ++k)
