@@ -77,19 +77,9 @@ void compact(Kernel& kernel) {
     for (size_t k = 0; k < shape.size(); ++k) shape[k] = region.empty() ? Dim(0) : Dim(region[k].extent);
     if (!shape.empty()) shape.back() = shape.back() + Dim(kernel.buffers[b].row_gap);
     if (kernel.buffers[b].scope == Scope::kRegister) round_up(shape, lanes_of_writers(kernel, buffer));
-    const auto relative = [&](std::vector<Expr> index) {
+    map_accesses(kernel, kernel.body, buffer, [&](std::vector<Expr> index) {
       for (size_t k = 0; k < index.size(); ++k) index[k] = te::simplify_index(index[k] - region[k].minimum);
-      return index;
-    };
-    rewrite_expressions(kernel.body, [&](const Expr& expr) {
-      return te::transform(expr, [&](const Expr& e) -> Expr {
-        const auto* load = te::as<te::Load>(e);
-        return load && load->buffer.index == buffer ? load_buffer(kernel, buffer, relative(load->index)) : Expr();
-      });
-    });
-    edit_blocks(kernel.body, [&](Block& block) {
-      for (Write& write : block.writes)
-        if (write.buffer == buffer) write.index = relative(write.index);
+      return Write{buffer, std::move(index)};
     });
   }
 }

@@ -85,16 +85,8 @@ Result<void> lay_out(Kernel& kernel, int buffer, const std::string& layout) {
                        : term.part == Term::Part::kBlock ? ceil_div(shape[term.axis], Dim(term.block))
                                                          : Dim(term.block));
   shape = std::move(physical);
-  rewrite_expressions(kernel.body, [&](const Expr& expr) {
-    return te::transform(expr, [&](const Expr& e) -> Expr {
-      const auto* load = te::as<te::Load>(e);
-      return load && load->buffer.index == buffer ? load_buffer(kernel, buffer, laid_out(load->index)) : Expr();
-    });
-  });
-  edit_blocks(kernel.body, [&](Block& block) {
-    for (Write& write : block.writes)
-      if (write.buffer == buffer) write.index = laid_out(write.index);
-  });
+  map_accesses(kernel, kernel.body, buffer,
+               [&](const std::vector<Expr>& index) { return Write{buffer, laid_out(index)}; });
   return {};
 }
 

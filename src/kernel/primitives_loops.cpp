@@ -196,17 +196,7 @@ void drop_initializations(Statements& statements, LoopRanges& ranges) {
 
 /// Reads and writes `to` in place of `from`.
 void replace_buffer(const Kernel& kernel, Statements& statements, int from, int to) {
-  rewrite_expressions(statements, [&](const Expr& expr) {
-    return te::transform(expr, [&](const Expr& e) -> Expr {
-      const auto* load = te::as<te::Load>(e);
-      if (!load || load->buffer.index != from) return {};
-      return load_buffer(kernel, to, load->index);
-    });
-  });
-  edit_blocks(statements, [&](Block& block) {
-    for (Write& write : block.writes)
-      if (write.buffer == from) write.buffer = to;
-  });
+  map_accesses(kernel, statements, from, [&](const std::vector<Expr>& index) { return Write{to, index}; });
 }
 
 /// Uses of a buffer by blocks below.

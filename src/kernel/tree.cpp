@@ -241,6 +241,21 @@ Expr substitute(const Expr& expr, const std::map<int, Expr>& variables) {
   });
 }
 
+void map_accesses(const Kernel& kernel, Statements& statements, int buffer, const AccessPlace& place) {
+  rewrite_expressions(statements, [&](const Expr& expr) {
+    return te::transform(expr, [&](const Expr& e) -> Expr {
+      const auto* load = te::as<te::Load>(e);
+      if (!load || load->buffer.index != buffer) return {};
+      const Write there = place(load->index);
+      return load_buffer(kernel, there.buffer, there.index);
+    });
+  });
+  edit_blocks(statements, [&](Block& block) {
+    for (Write& write : block.writes)
+      if (write.buffer == buffer) write = place(write.index);
+  });
+}
+
 std::set<int> loads(const Expr& expr) {
   std::set<int> result;
   add_loads(expr, result);

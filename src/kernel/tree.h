@@ -51,6 +51,9 @@ inline void for_each_block(const Statement& alone, const BlockVisitor& look) {
 void edit_blocks(Statements& statements, const std::function<void(Block&)>& edit);
 /// Every expression of the statements is replaced by what `rewrite` makes of it.
 void rewrite_expressions(Statements& statements, const std::function<Expr(const Expr&)>& rewrite);
+/// Every access to the buffer is where `place` says instead of its index: loads, and the writes of blocks.
+using AccessPlace = std::function<Write(const std::vector<Expr>& index)>;
+void map_accesses(const Kernel& kernel, Statements& statements, int buffer, const AccessPlace& place);
 /// Calls `look` on every expression of the statements.
 void for_each_expression(std::span<const Statement> statements, const std::function<void(const Expr&)>& look);
 inline void for_each_expression(const Statement& alone, const std::function<void(const Expr&)>& look) {
