@@ -206,6 +206,30 @@ class Factoring {
   std::set<int> visible_;                   ///< variables of loops that the block behind has, or has a like of
 };
 
+/// A block that gives a reduction its first values.
+Block initialization(const Kernel& kernel, const Block& reduction, std::vector<Iterator> axes,
+                     std::vector<Write> writes) {
+  Block start;
+  start.name = fresh_block_name(kernel, reduction.name + ".init");
+  start.axes = std::move(axes);
+  start.writes = std::move(writes);
+  start.bodies = reduction.combine.identity;
+  return start;
+}
+
+/// What the block writes, at this index of new buffers in registers, one for each of its own, called like it.
+std::vector<Write> writes_to_registers(Kernel& kernel, const Block& block, std::string_view suffix, const Shape& shape,
+                                       const std::vector<Expr>& index) {
+  std::vector<Write> result;
+  for (const Write& write : block.writes) {
+    const Buffer& target = kernel.buffers[static_cast<size_t>(write.buffer)];
+    result.push_back({static_cast<int>(kernel.buffers.size()), index});
+    kernel.buffers.push_back(
+        {fresh_buffer_name(kernel, fmt::format("{}{}", target.name, suffix)), target.dtype, shape, Scope::kRegister});
+  }
+  return result;
+}
+
 }  // namespace
 
 Result<std::string> decompose_reduction(Kernel& kernel, const std::string& name, LoopId id) {
@@ -243,12 +267,10 @@ Result<std::string> decompose_reduction(Kernel& kernel, const std::string& name,
     loops.push_back(std::move(copy));
     outside.insert(loop->variable);
   }
-  Block initial;
-  initial.name = fresh_block_name(kernel, name + ".init");
-  for (const Iterator& axis : block.axes) initial.axes.push_back({axis.extent, substitute(axis.binding, renamed)});
+  std::vector<Iterator> axes;
+  for (const Iterator& axis : block.axes) axes.push_back({axis.extent, substitute(axis.binding, renamed)});
+  Block initial = initialization(kernel, block, std::move(axes), block.writes);
   if (const Expr kept = restricted(block.predicate, outside)) initial.predicate = substitute(kept, renamed);
-  initial.writes = block.writes;
-  initial.bodies = block.combine.identity;
   block.initialize = false;
   const std::string created = initial.name;
   TRY(const Place before, find_loop(kernel, id.variable));
@@ -293,10 +315,7 @@ Result<std::string> keep_in_registers(Kernel& kernel, const std::string& name, L
     stored.emplace(loop->variable, last.back().binding);
   }
 
-  Block start, store = block;
-  start.name = fresh_block_name(kernel, name + ".init");
-  start.axes = first;
-  start.bodies = block.combine.identity;
+  Block store = block;
   store.name = fresh_block_name(kernel, name + ".store");
   store.reduce.clear();
   store.combine = {};
@@ -311,15 +330,13 @@ Result<std::string> keep_in_registers(Kernel& kernel, const std::string& name, L
     point.push_back(te::axis(static_cast<int>(block.axes.size() + point.size())));
     shape.push_back(Dim(each.extent));
   }
-  for (Write& write : block.writes) {
-    const Buffer& target = kernel.buffers[static_cast<size_t>(write.buffer)];
-    const auto number = static_cast<int>(kernel.buffers.size());
-    kernel.buffers.push_back(
-        {fresh_buffer_name(kernel, target.name + ".registers"), target.dtype, shape, Scope::kRegister});
-    write = {number, point};
-    start.writes.push_back({number, te::axes(static_cast<int>(shape.size()))});
-    store.bodies.push_back(load_buffer(kernel, number, point));
+  std::vector<Write> started;
+  block.writes = writes_to_registers(kernel, block, ".registers", shape, point);
+  for (const Write& write : block.writes) {
+    started.push_back({write.buffer, te::axes(static_cast<int>(shape.size()))});
+    store.bodies.push_back(load_buffer(kernel, write.buffer, point));
   }
+  Block start = initialization(kernel, block, std::move(first), std::move(started));
   store.axes.insert(store.axes.end(), last.begin(), last.end());
   block.axes.insert(block.axes.end(), tile.begin(), tile.end());
   block.initialize = false;
@@ -354,8 +371,7 @@ Result<std::string> reduce_in_lanes(Kernel& kernel, const std::string& name, Loo
   const Expr length = around.back()->extent, steps = te::floor_div(length, te::index(lanes));
 
   // What lanes hold: step and lane are iterators of their own.
-  Block start, partial = block, last = block, rest = block;
-  start.name = fresh_block_name(kernel, name + ".init");
+  Block partial = block, last = block, rest = block;
   partial.name = fresh_block_name(kernel, name + ".lanes");
   rest.name = fresh_block_name(kernel, name + ".rest");
   std::vector<Loop> copied, left;
@@ -377,19 +393,15 @@ Result<std::string> reduce_in_lanes(Kernel& kernel, const std::string& name, Loo
     body = te::transform(
         body, [&](const Expr& e) { return e == te::reduce_axis(number) ? e * lanes + te::axis(rank) : Expr(); });
   partial.initialize = false;
-  start.axes = {{te::index(lanes), loop_variable(first.variable)}};
-  start.bodies = block.combine.identity;
   last.reduce = {{te::index(lanes), loop_variable(joined.variable)}};
   last.bodies.clear();
-  for (Write& write : partial.writes) {
-    const Buffer& target = kernel.buffers[static_cast<size_t>(write.buffer)];
-    const auto registers = static_cast<int>(kernel.buffers.size());
-    kernel.buffers.push_back(
-        {fresh_buffer_name(kernel, target.name + ".lanes"), target.dtype, {Dim(lanes)}, Scope::kRegister});
-    write = {registers, {te::axis(rank)}};
-    start.writes.push_back({registers, {te::axis(0)}});
-    last.bodies.push_back(load_buffer(kernel, registers, {te::reduce_axis(0)}));
+  std::vector<Write> started;
+  partial.writes = writes_to_registers(kernel, block, ".lanes", {Dim(lanes)}, {te::axis(rank)});
+  for (const Write& write : partial.writes) {
+    started.push_back({write.buffer, {te::axis(0)}});
+    last.bodies.push_back(load_buffer(kernel, write.buffer, {te::reduce_axis(0)}));
   }
+  Block start = initialization(kernel, block, {{te::index(lanes), loop_variable(first.variable)}}, std::move(started));
   for (Iterator& each : rest.reduce) each.binding = substitute(each.binding, renamed_rest);
   Expr& rest_step = rest.reduce[static_cast<size_t>(number)].binding;
   rest_step = te::simplify_index(steps * lanes + rest_step);
