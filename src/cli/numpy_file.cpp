@@ -6,7 +6,6 @@
 #include <cctype>
 #include <charconv>
 #include <cstring>
-#include <fstream>
 #include <memory>
 #include <regex>
 

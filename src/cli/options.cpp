@@ -2,7 +2,6 @@
 
 #include <stdio_ext.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>

@@ -1,6 +1,5 @@
 // isomer records: measured times of tasks, as commands leave them.
 #include <algorithm>
-#include <iostream>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <sstream>

@@ -1,6 +1,5 @@
 #include "graph/tensor.h"
 
-#include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>

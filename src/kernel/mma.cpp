@@ -1,7 +1,6 @@
 #include "kernel/mma.h"
 
 #include <algorithm>
-#include <set>
 
 #include "kernel/tree.h"
 

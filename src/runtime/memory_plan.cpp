@@ -4,7 +4,6 @@
 #include <functional>
 #include <limits>
 #include <map>
-#include <numeric>
 
 #include "runtime/artifact.h"
 #include "util/check.h"

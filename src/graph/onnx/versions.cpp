@@ -1,6 +1,5 @@
 #include "graph/onnx/versions.h"
 
-#include <algorithm>
 #include <iterator>
 
 namespace isomer {

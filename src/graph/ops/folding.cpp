@@ -1,5 +1,4 @@
 // Col2Im DeformConv: windows laid back over an image, windows whose taps data move.
-#include <functional>
 
 #include "graph/ops/common.h"
 #include "graph/ops/operand.h"

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <optional>
 
 #include "graph/equal.h"
 #include "graph/ops/pattern.h"

@@ -1,7 +1,5 @@
 #include "graph/te/algebra_prime.h"
 
-#include <cstdlib>
-
 #include "graph/te/integer.h"
 #include "util/hash.h"
 

@@ -1,6 +1,5 @@
 #include "kernel/codegen_llvm/math.h"
 
-#include <algorithm>
 #include <cmath>
 #include <numbers>
 

@@ -1,7 +1,5 @@
 #include "kernel/space/maps.h"
 
-#include <algorithm>
-
 #include "kernel/space/loops.h"
 #include "kernel/space/modules.h"
 #include "kernel/space/rows.h"

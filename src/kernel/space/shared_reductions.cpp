@@ -1,4 +1,3 @@
-#include <algorithm>
 
 #include "kernel/space/modules.h"
 #include "kernel/space/rows.h"

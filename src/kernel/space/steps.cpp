@@ -1,4 +1,3 @@
-#include <algorithm>
 
 #include "kernel/space/loops.h"
 #include "kernel/space/modules.h"

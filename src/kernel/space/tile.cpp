@@ -5,7 +5,6 @@
 #include <cmath>
 #include <map>
 #include <numeric>
-#include <set>
 
 #include "graph/te/integer.h"
 #include "graph/te/simplify.h"

@@ -1,11 +1,7 @@
 #include "search/tasks/fuse.h"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <deque>
-#include <functional>
 #include <map>
 #include <set>
 

@@ -7,7 +7,6 @@
 #include <atomic>
 #include <map>
 #include <optional>
-#include <set>
 
 #include "substitutions/library/generalise.h"
 #include "substitutions/library/rule_names.h"

@@ -2,8 +2,6 @@
 
 #include <fmt/ranges.h>
 
-#include <map>
-
 namespace isomer::substitutions {
 namespace {
 

@@ -1,7 +1,6 @@
 #include "substitutions/rewrite/theory.h"
 
 #include <limits>
-#include <ranges>
 
 #include "substitutions/proof/read/rule_text.h"
 #include "verify/proof/law_family.h"

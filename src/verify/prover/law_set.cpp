@@ -1,7 +1,6 @@
 #include "verify/prover/law_set.h"
 
 #include <algorithm>
-#include <set>
 
 #include "graph/te/expr.h"
 #include "graph/te/symbols.h"

@@ -1,7 +1,6 @@
 #include "graph/te/interpret/axes.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdlib>
 
 #include "graph/te/interpret/arithmetic.h"

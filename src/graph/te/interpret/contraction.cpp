@@ -1,7 +1,6 @@
 // Sums of products as matrix products. The sides are whatever expressions the factors are: padding, strides, dilation,
 // conversions and gathers happen while panels are packed.
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <mutex>
 #include <optional>

@@ -1,7 +1,6 @@
 #include "graph/te/interpret/contraction_sides.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "graph/te/interpret/node_builder.h"
 

@@ -1,8 +1,5 @@
 #include "graph/te/interpret/micro_kernels.h"
 
-#include <array>
-#include <utility>
-
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
