@@ -108,8 +108,8 @@ Result<void> transform_layout(Kernel& kernel, const std::string& buffer, const s
 /// The same for an input or output: whoever calls the kernel must lay it out so.
 Result<void> set_layout(Kernel& kernel, const std::string& buffer, const std::string& layout);
 
-/// A buffer of a narrow real type ("float16"), which is no input or output, and read only where its elements are cast to
-/// the wider type that is named, holds them as these: they are rounded as before, and converted once.
+/// A buffer of a narrow real type ("float16"), which is no input or output, and read only where its elements are cast
+/// to the wider type that is named, holds them as these: they are rounded as before, and converted once.
 Result<void> widen(Kernel& kernel, const std::string& buffer, const std::string& type);
 /// The block computes whole tiles along an axis: where loops run beyond it the block reads elements at its end instead,
 /// and its buffer, which it alone writes and is no input or output, has room for what nothing uses. No predicate over
