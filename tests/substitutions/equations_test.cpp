@@ -67,6 +67,35 @@ TEST_F(Equations, ThatGiveAVariableBackAreRefutedByASmallCounterexample) {
   }
 }
 
+TEST_F(Equations, OfUnsignedAndNarrowIntegersAreNotRefutedByNumbersBeyondTheirTypes) {
+  for (const char* line : {"x:uint8[4] | Max(x,0) = x", "x:uint8[4] | Min(x,255) = x", "x:uint32[4] | Max(x,0) = x",
+                           "x:uint64[4] | Max(x,0) = x", "x:int8[4] | Min(x,127) = x", "x:uint8[4] | Clip(x,0,255) = x",
+                           "x:uint8[4] | GreaterOrEqual(x,0) = Equal(x,x)", "x:uint16[4] | Abs(x) = x"})
+    EXPECT_NE(judged(line).verdict, Verdict::kRefuted) << line;
+  const Judgement judgement = judged("x:uint64[8] | Max(x,1) = Add(x,1)");
+  ASSERT_EQ(judgement.verdict, Verdict::kRefuted);
+  EXPECT_THAT(judgement.counterexample->text(), Not(HasSubstr("-")));
+}
+
+TEST_F(Equations, OfIntegersBesideFloatsAreRefutedWhereIntegersWrap) {
+  for (const char* line : {"a:int32[4] | Cast(Neg(a)){to=1} = Neg(Cast(a){to=1})",
+                           "a:int64[4] | Cast(Neg(a)){to=11} = Neg(Cast(a){to=11})",
+                           "a:int32[2,3] | Cast(ReduceSum(a){axes=[1]}){to=1} = ReduceSum(Cast(a){to=1}){axes=[1]}",
+                           "a:int32[2,3] b:int32[3,2] | Cast(MatMul(a,b)){to=1} = MatMul(Cast(a){to=1},Cast(b){to=1})",
+                           "a:int32[4] x[4] | Add(x,Cast(Abs(a)){to=1}) = Add(x,Abs(Cast(a){to=1}))"})
+    EXPECT_EQ(judged(line).verdict, Verdict::kRefuted) << line;
+  EXPECT_NE(judged("a:int32[4] b:int32[4] | Cast(Sub(Cast(a){to=7},Cast(b){to=7})){to=1} = "
+                   "Sub(Cast(a){to=1},Cast(b){to=1})")
+                .verdict,
+            Verdict::kRefuted);
+}
+
+TEST_F(Equations, ThatFailBetweenHalvesAreRefuted) {
+  for (const char* line :
+       {"a[4] | Neg(Floor(Neg(Add(a,1/2)))) = Add(Floor(a),1)", "a[4] | Round(Mul(Round(a),1/2)) = Round(Mul(a,1/2))"})
+    EXPECT_EQ(judged(line).verdict, Verdict::kRefuted) << line;
+}
+
 TEST_F(Equations, ThatAreClassicsAreProved) { expect_proved("classics.equations"); }
 
 TEST_F(Equations, OfAlgebraAreProvedAndTheirNearMissesRefuted) {

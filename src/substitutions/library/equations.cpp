@@ -16,8 +16,9 @@ namespace isomer::substitutions {
 namespace {
 
 constexpr int kInputs = 8;  ///< on which both sides are compared before nothing is known
-/// Numerators of small inputs, where cases meet, and of others, beyond limits that an equation may have.
-constexpr std::array<int64_t, 2> kReach = {6, 300};
+/// Small inputs, where cases meet, others, beyond limits that an equation may have, and those between and at the ends.
+constexpr std::array<verify::DrawnInputs, 3> kDrawn = {
+    {{.most = 6}, {.most = 300}, {.most = 6, .are_irregular = true}}};
 constexpr std::string_view kBlank = " \t\r";
 
 std::string_view trimmed(std::string_view text) {
@@ -138,11 +139,11 @@ std::optional<verify::Counterexample> counterexample_of(const StatedEquation& eq
                                                         Random& random) {
   CHECK(equation.types.has_value());
   const std::vector<Output> outputs = equations_at(equation, *equation.types);
-  for (const int64_t reach : kReach)
+  for (const verify::DrawnInputs& drawn : kDrawn)
     for (size_t k = 0; k < outputs.size(); ++k)
       for (int input = 0; input < kInputs; ++input) {
         auto check = verify::check_instance({{outputs[k].left, outputs[k].right, {}}, *equation.types}, random,
-                                            float_class, reach);
+                                            float_class, drawn);
         if (!check) break;
         if (check->counterexample) return smallest(equation, k, *std::move(check->counterexample), random);
       }

@@ -2,7 +2,6 @@
 
 #include <fmt/ranges.h>
 
-#include <array>
 #include <cmath>
 #include <limits>
 
@@ -16,10 +15,12 @@ namespace {
 
 constexpr double kRounding = 1e-9;
 
+std::string integer_text(DataType dtype, int64_t value) { return te::Rational(te::unwrap(dtype, value)).text(); }
+
 template <te::RealAlgebra A>
-std::string element_text(const typename te::Concrete<A>::Scalar& scalar) {
-  if (scalar.index() == 0) return fmt::format("{}", std::get<0>(scalar));
-  if constexpr (std::is_same_v<A, te::RationalAlgebra>)
+std::string element_text(DataType dtype, const typename te::Concrete<A>::Scalar& scalar) {
+  if (scalar.index() == 0) return integer_text(dtype, std::get<0>(scalar));
+  if constexpr (std::is_same_v<typename A::Value, te::Rational>)
     return std::get<1>(scalar).text();
   else
     return fmt::format("{}", std::get<1>(scalar));
@@ -28,23 +29,67 @@ std::string element_text(const typename te::Concrete<A>::Scalar& scalar) {
 template <te::RealAlgebra A>
 std::string text_of(const te::ValuesOver<A>& values) {
   std::vector<std::string> elements;
-  for (const auto& element : values.elements) elements.push_back(element_text<A>(element));
+  for (const auto& element : values.elements) elements.push_back(element_text<A>(values.dtype, element));
   return fmt::format("{}[{}] = {{{}}}", name(values.dtype), fmt::join(values.dims, ","), fmt::join(elements, ", "));
 }
 
+/// Rationals that no cast rounds: a float type has every number.
+struct RealNumbers : te::RationalAlgebra {
+  te::Rational from_integer(DataType from, int64_t value, DataType) const {
+    return te::Rational(te::unwrap(from, value));
+  }
+  te::Rational rounded(const te::Rational& value, DataType) const { return value; }
+};
+
+/// Integers of their types' whole range: near its ends and parts of it, where arithmetic wraps, many of them near one
+/// that all have in common, which floats may round to the same number; and small ones.
+class WideIntegers {
+ public:
+  explicit WideIntegers(Random& random) : random_(random) {}
+
+  int64_t draw(DataType dtype) {
+    if (dtype == DataType::kBool) return random_.between(0, 1);
+    const int bits = value_bits(dtype), unused = 64 - bits;
+    switch (random_.below(5)) {
+      case 0: return te::wrap(dtype, random_.between(-9, 9));
+      case 1:
+        if (!common_) common_ = static_cast<int64_t>(random_.next());
+        return te::wrap(dtype, static_cast<__int128>(*common_ >> unused) + random_.between(-1, 1));
+      case 2: return te::wrap(dtype, static_cast<int64_t>(random_.next()));
+      default: {
+        const int64_t end = random_.chance(0.5) ? kLeast : kMost;
+        const int shift = random_.chance(0.5) ? 0 : random_.chance(0.7) ? 1 + random_.chance(0.5) : bits / 2;
+        const int64_t beside = random_.chance(0.5) ? 0 : random_.between(-1, 1);
+        return te::wrap(dtype, static_cast<__int128>(end >> unused >> shift) + beside);
+      }
+    }
+  }
+
+ private:
+  static constexpr int64_t kLeast = std::numeric_limits<int64_t>::min(), kMost = std::numeric_limits<int64_t>::max();
+  Random& random_;
+  std::optional<int64_t> common_;
+};
+
 /// Small rationals, where cases meet: zeros, equal numbers, both signs; residues that are as good as any.
-te::Concrete<te::RationalAlgebra>::Scalar draw(const te::Concrete<te::RationalAlgebra>& scalars, DataType dtype,
-                                               Random& random, int64_t most) {
-  return scalars.literal(te::Number::fraction(random.between(-most, most), random.chance(0.3) ? 2 : 1), dtype);
-}
-te::Concrete<te::PrimeFieldAlgebra>::Scalar draw(const te::Concrete<te::PrimeFieldAlgebra>&, DataType, Random& random,
-                                                 int64_t) {
-  return te::Concrete<te::PrimeFieldAlgebra>::real(random.below(te::PrimeFieldAlgebra::kPrime));
+template <te::RealAlgebra A>
+typename te::Concrete<A>::Scalar draw_real(const te::Concrete<A>& scalars, DataType dtype, const DrawnInputs& drawn,
+                                           Random& random) {
+  if constexpr (std::is_same_v<A, te::PrimeFieldAlgebra>) {
+    return te::Concrete<A>::real(random.below(te::PrimeFieldAlgebra::kPrime));
+  } else if (drawn.are_irregular) {
+    constexpr int64_t kParts = 16;
+    return scalars.literal(te::Number::fraction(random.between(-drawn.most * kParts, drawn.most * kParts), kParts),
+                           dtype);
+  } else {
+    return scalars.literal(te::Number::fraction(random.between(-drawn.most, drawn.most), random.chance(0.3) ? 2 : 1),
+                           dtype);
+  }
 }
 
 template <te::RealAlgebra A>
 bool is_finite(const te::ValuesOver<A>& values) {
-  if constexpr (std::is_same_v<A, te::RationalAlgebra>)
+  if constexpr (std::is_same_v<typename A::Value, te::Rational>)
     return std::all_of(values.elements.begin(), values.elements.end(),
                        [](const auto& element) { return element.index() == 0 || std::get<1>(element).is_finite(); });
   else
@@ -82,18 +127,22 @@ void note_finite(const Values& values, std::ptrdiff_t of_left, const IsFinite& i
 /// Nothing where a side has no value in the algebra.
 template <te::RealAlgebra A>
 std::optional<Comparison> compare(const Sides& graph, const LawInstance& instance, A algebra, Random& random,
-                                  int64_t most) {
+                                  const DrawnInputs& drawn) {
   const te::Concrete<A> scalars{std::move(algebra)};
+  WideIntegers wide(random);
   std::vector<te::ValuesOver<A>> inputs;
   for (const auto& [name, type] : instance.types) {
     te::ValuesOver<A> values{type.dtype, *constants(*type.shape), {}};
     const int64_t count = element_count(values.dims);
     for (int64_t k = 0; k < count; ++k) {
-      if (type.dtype == DataType::kBool)
+      if (is_float(type.dtype))
+        values.elements.push_back(draw_real(scalars, type.dtype, drawn, random));
+      else if (drawn.are_irregular)
+        values.elements.push_back(scalars.integer(wide.draw(type.dtype)));
+      else if (type.dtype == DataType::kBool)
         values.elements.push_back(scalars.integer(random.between(0, 1)));
       else
-        values.elements.push_back(is_float(type.dtype) ? draw(scalars, type.dtype, random, most)
-                                                       : scalars.integer(random.between(-9, 9)));
+        values.elements.push_back(scalars.integer(te::wrap(type.dtype, random.between(-9, 9))));
     }
     inputs.push_back(std::move(values));
   }
@@ -154,29 +203,24 @@ std::optional<Comparison> compare_doubles(const Sides& graph, const LawInstance&
   return result;
 }
 
-int64_t draw_wide(DataType dtype, Random& random) {
-  constexpr int64_t kLeast = std::numeric_limits<int64_t>::min(), kMost = std::numeric_limits<int64_t>::max();
-  constexpr std::array<int64_t, 8> kEdges = {kLeast,           kMost,         kLeast + 1, int64_t{1} << 62,
-                                             int64_t{1} << 32, 3'037'000'500, -1,         0};
-  // Edges of a shorter type are those of 64 bits without their last bits.
-  const int spare = bit_width(dtype) < 64 && random.chance(0.5) ? 64 - bit_width(dtype) : 0;
-  if (random.chance(0.3)) return te::wrap(dtype, kEdges[random.below(kEdges.size())] >> spare);
-  return te::wrap(dtype, random.chance(0.5) ? static_cast<int64_t>(random.next()) : random.between(-9, 9));
-}
-
 /// As a machine has them: integers of the whole range, which wrap. Nothing where a law has none, or where it divides by
 /// zero.
 std::optional<Comparison> compare_wrapped(const Sides& graph, const LawInstance& instance, Random& random) {
   std::vector<te::Array> inputs;
   Comparison result;
+  WideIntegers wide(random);
+  const auto text = [](const te::Array& array) {
+    std::vector<std::string> values;
+    for (int64_t k = 0; k < array.count(); ++k) values.push_back(integer_text(array.dtype(), array.integer(k)));
+    return fmt::format("{}[{}] = {{{}}}", name(array.dtype()), fmt::join(array.dims(), ","), fmt::join(values, ", "));
+  };
   for (const auto& [name, type] : instance.types) {
-    if (!isomer::is_int(type.dtype)) return std::nullopt;
+    if (isomer::is_float(type.dtype)) return std::nullopt;
     const Dims dims = *constants(*type.shape);
     std::vector<int64_t> values(static_cast<size_t>(element_count(dims)));
-    for (int64_t& value : values) value = draw_wide(type.dtype, random);
-    result.inputs.push_back(fmt::format("{}: {}[{}] = {{{}}}", name, isomer::name(type.dtype), fmt::join(dims, ","),
-                                        fmt::join(values, ", ")));
+    for (int64_t& value : values) value = wide.draw(type.dtype);
     inputs.push_back(te::Array::integers(type.dtype, dims, values));
+    result.inputs.push_back(fmt::format("{}: {}", name, text(inputs.back())));
   }
   if (inputs.empty()) return std::nullopt;
   const auto sides = interpret(graph.graph, inputs, {});
@@ -184,11 +228,6 @@ std::optional<Comparison> compare_wrapped(const Sides& graph, const LawInstance&
   const te::Array &left = (*sides)[0], &right = (*sides)[1];
   result.is_same = left.dims() == right.dims();
   for (int64_t k = 0; result.is_same && k < left.count(); ++k) result.is_same = left.integer(k) == right.integer(k);
-  const auto text = [](const te::Array& array) {
-    std::vector<int64_t> values;
-    for (int64_t k = 0; k < array.count(); ++k) values.push_back(array.integer(k));
-    return fmt::format("[{}] = {{{}}}", fmt::join(array.dims(), ","), fmt::join(values, ", "));
-  };
   result.left = text(left);
   result.right = text(right);
   return result;
@@ -223,13 +262,14 @@ std::string Counterexample::text() const {
 }
 
 std::optional<InstanceCheck> check_instance(const LawInstance& instance, Random& random, FloatClass float_class,
-                                            int64_t most) {
+                                            const DrawnInputs& drawn) {
   const auto graph = sides_of(instance, float_class >= FloatClass::kFinite);
   if (!graph.ok()) return std::nullopt;
   InstanceCheck result;
-  auto comparison = compare(*graph, instance, te::RationalAlgebra(), random, most);
+  auto comparison = drawn.are_irregular ? compare(*graph, instance, RealNumbers(), random, drawn)
+                                        : compare(*graph, instance, te::RationalAlgebra(), random, drawn);
   result.over_rationals = comparison.has_value();
-  if (!comparison) comparison = compare(*graph, instance, te::PrimeFieldAlgebra(random.next()), random, most);
+  if (!comparison) comparison = compare(*graph, instance, te::PrimeFieldAlgebra(random.next()), random, drawn);
   if (comparison && !comparison->is_same && !result.over_rationals) {
     comparison = compare_doubles(*graph, instance, false, random);
     result.in_doubles = true;
@@ -242,10 +282,10 @@ std::optional<InstanceCheck> check_instance(const LawInstance& instance, Random&
 }
 
 std::optional<Counterexample> value_of_one_side(const LawInstance& instance, Random& random) {
-  constexpr int64_t kMost = 2;
+  constexpr DrawnInputs kSmall{.most = 2};
   const auto graph = sides_of(instance, true);
   if (!graph.ok()) return std::nullopt;
-  auto comparison = compare(*graph, instance, te::RationalAlgebra(), random, kMost);
+  auto comparison = compare(*graph, instance, te::RationalAlgebra(), random, kSmall);
   if (!comparison) comparison = compare_doubles(*graph, instance, true, random);
   if (!comparison || comparison->is_same || comparison->is_left_finite == comparison->is_right_finite)
     return std::nullopt;

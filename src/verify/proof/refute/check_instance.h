@@ -19,6 +19,13 @@ struct Counterexample {
   std::string text() const;
 };
 
+/// What inputs are drawn from.
+struct DrawnInputs {
+  int64_t most = 6;  ///< numerators of floats, over 1 and 2; integers are small
+  /// Sixteenths up to `most`, which casts don't round, integers of their types' whole range.
+  bool are_irregular = false;
+};
+
 /// What comparing both sides of an instance on inputs of its own found.
 struct InstanceCheck {
   bool over_rationals = false, in_doubles = false;
@@ -26,10 +33,9 @@ struct InstanceCheck {
 };
 
 /// Nothing where a side cannot be evaluated; where the sides differ after something on the way was not finite (the
-/// maximum of a window of padding alone), of which a law of the class kFinite or below says nothing. Rationals are of
-/// numerators up to `most`.
+/// maximum of a window of padding alone), of which a law of the class kFinite or below says nothing.
 std::optional<InstanceCheck> check_instance(const LawInstance& instance, Random& random,
-                                            FloatClass float_class = FloatClass::kExact, int64_t most = 6);
+                                            FloatClass float_class = FloatClass::kExact, const DrawnInputs& drawn = {});
 
 /// Inputs of its own, if these are such, on which one side has a value, all that it computes being finite, and the
 /// other has none though no number is large: 0 in x / |x|, which is Sign(x) elsewhere. Equal over the reals, as
