@@ -77,6 +77,33 @@ TEST_F(Equations, OfUnsignedAndNarrowIntegersAreNotRefutedByNumbersBeyondTheirTy
   EXPECT_THAT(judgement.counterexample->text(), Not(HasSubstr("-")));
 }
 
+/// Floats hold no more than the first 24 bits of an integer, or 53.
+TEST_F(Equations, OfRoundedIntegersThatAreComparedAreRefuted) {
+  for (const char* line : {"a:int64[4] b:int64[4] | Equal(Cast(a){to=1},Cast(b){to=1}) = Equal(a,b)",
+                           "a:int64[4] b:int64[4] | Less(Cast(a){to=1},Cast(b){to=1}) = Less(a,b)",
+                           "a:int32[4] b:int32[4] | Less(Cast(a){to=1},Cast(b){to=1}) = Less(a,b)",
+                           "a:int64[4] b:int64[4] | Less(Cast(a){to=11},Cast(b){to=11}) = Less(a,b)"})
+    EXPECT_EQ(judged(line).verdict, Verdict::kRefuted) << line;
+  for (const char* line : {"a:int32[4] b:int32[4] | Less(Cast(a){to=11},Cast(b){to=11}) = Less(a,b)",
+                           "a:int16[4] b:int16[4] | Equal(Cast(a){to=1},Cast(b){to=1}) = Equal(a,b)",
+                           "a:uint8[4] b:uint8[4] | Less(Cast(a){to=1},Cast(b){to=1}) = Less(a,b)",
+                           "a:int32[4] | Cast(Cast(a){to=7}){to=1} = Cast(a){to=1}",
+                           "a:int32[2,4] | Cast(Transpose(a)){to=1} = Transpose(Cast(a){to=1})"})
+    EXPECT_EQ(judged(line).verdict, Verdict::kProved) << line;
+}
+
+/// Whatever inputs are drawn, none refutes it and it is not proved.
+TEST_F(Equations, OfRoundedIntegersHaveNoProofByElements) {
+  const StatedEquation equation =
+      equations_of("a:int64[4] b:int64[4] | Equal(Cast(a){to=1},Cast(b){to=1}) = Equal(a,b)")[0];
+  const Output output = equation.outputs.at(0);
+  auto arithmetic = verify::ArithmeticSolver::start();
+  ASSERT_TRUE(arithmetic.ok());
+  const auto found = verify::compare_elements({output.left, output.right, {}}, *equation.types, fresh_, *arithmetic);
+  ASSERT_TRUE(found.ok());
+  EXPECT_EQ(*found, verify::ByElements::kNot);
+}
+
 TEST_F(Equations, OfIntegersBesideFloatsAreRefutedWhereIntegersWrap) {
   for (const char* line : {"a:int32[4] | Cast(Neg(a)){to=1} = Neg(Cast(a){to=1})",
                            "a:int64[4] | Cast(Neg(a)){to=11} = Neg(Cast(a){to=11})",

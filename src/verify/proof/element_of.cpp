@@ -31,13 +31,9 @@ bool is_infinity(const te::Expr& expr) {
 /// Of integers that no data are in, but indices and sizes.
 bool is_index(const te::Expr& expr) { return expr.dtype() == DataType::kInt64 && !te::has_load(expr); }
 
-/// Whether a cast keeps every value: the numbers are exact, sizes and indices are numbers.
+/// Whether a cast keeps every value: the numbers are exact.
 bool keeps_values(DataType from, DataType to) {
-  if (from == DataType::kBool) return true;
-  if (is_float(from))
-    return is_float(to) && bit_width(from) <= bit_width(to) && from != DataType::kBFloat16 && to != DataType::kBFloat16;
-  if (is_int(from) && is_int(to)) return is_signed_int(from) && is_signed_int(to) && bit_width(from) <= bit_width(to);
-  return is_int(from) && (to == DataType::kFloat32 || to == DataType::kFloat64);
+  return from == DataType::kBool || (is_exact_cast(from, to) && !(from | to).contains(DataType::kBFloat16));
 }
 
 Result<Element> literal(const te::Number& value, const ElementMaker& make) {
@@ -228,11 +224,14 @@ class ElementReader::Stages {
     return make_.sum(make_.product(condition, then), make_.product(make_.opposite(condition), otherwise));
   }
 
+  /// Sizes and indices are numbers as floats; other integers may be rounded, all types' alike.
   Result<Element> cast(const te::Expr& expr, const te::Cast& e) {
     TRY(const Element operand, read(e.operand));
-    if (keeps_values(e.operand.dtype(), expr.dtype()) || is_among(operand, expr.dtype())) return operand;
-    return make_.call(fmt::format("cast of {} to {}", name(e.operand.dtype()), name(expr.dtype())), {operand},
-                      expr.dtype() == DataType::kBool);
+    const DataType from = e.operand.dtype(), to = expr.dtype();
+    const bool is_size = is_int(from) && !te::has_load(e.operand) && is_float(to) && bit_width(to) >= 32;
+    if (is_size || keeps_values(from, to) || is_among(operand, to)) return operand;
+    const std::string kind = fmt::format("cast of {} to {}", is_int(from) ? "int" : name(from), name(to));
+    return make_.call(kind, {operand}, to == DataType::kBool);
   }
 
   /// Whether the type has all values that it may have: of a variable of a narrower type, or 0 and 1.
