@@ -123,6 +123,12 @@ TEST_F(Equations, ThatFailBetweenHalvesAreRefuted) {
     EXPECT_EQ(judged(line).verdict, Verdict::kRefuted) << line;
 }
 
+TEST_F(Equations, NumbersAreOfTheTypeOfNumbersBesideThem) {
+  EXPECT_EQ(judged("c:bool[4] x[4] | Where(c,x,0) = Mul(x,Cast(c){to=1})").verdict, Verdict::kProved);
+  EXPECT_EQ(judged("c:bool[4] x[4] y[4] | Where(c,Mul(x,y),Mul(x,2)) = Mul(x,Where(c,y,2))").verdict, Verdict::kProved);
+  EXPECT_EQ(judged("c:bool[4] x:int64[4] | Where(c,0,x) = Where(Not(c),x,0)").verdict, Verdict::kProved);
+}
+
 TEST_F(Equations, ThatAreClassicsAreProved) { expect_proved("classics.equations"); }
 
 TEST_F(Equations, OfAlgebraAreProvedAndTheirNearMissesRefuted) {

@@ -121,7 +121,6 @@ std::vector<std::string> output_names(const Term::Application& application) {
 template <class T, class Ask>
 Result<T> with_context(const Term::Application& application, std::span<const ValueType> arguments, const Ask& ask) {
   TRY(const Placement placement, place(application));
-  const DataType beside = dtype_beside(arguments);
   std::vector<Content> contents(placement.inputs.size());
   std::vector<OpContext::Input> inputs;
   for (size_t k = 0; k < placement.inputs.size(); ++k) {
@@ -130,7 +129,8 @@ Result<T> with_context(const Term::Application& application, std::span<const Val
     input.present = !std::holds_alternative<std::monostate>(source);
     if (const auto* argument = std::get_if<size_t>(&source)) {
       input.type = arguments[*argument];
-      if (input.type.is_tensor() && input.type.dtype == DataType::kUndefined) input.type.dtype = beside;
+      if (input.type.is_tensor() && input.type.dtype == DataType::kUndefined)
+        input.type.dtype = dtype_beside(arguments);
     } else if (const auto* integers = std::get_if<IntegerInput>(&source)) {
       contents[k].assign(integers->elements.begin(), integers->elements.end());
       input.type = ValueType::tensor(DataType::kInt64, Shape(integers->dims.begin(), integers->dims.end()));

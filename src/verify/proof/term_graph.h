@@ -15,11 +15,12 @@ namespace isomer::verify {
 /// The value of an attribute as terms write it; nothing where they can't (tensors, graphs).
 std::optional<Parameter> parameter_of(const Attribute& attribute);
 
-/// The element type that a number has among these operands: that of the tensors.
+/// The element type that a number has among these operands: that of the tensors, not bool where one is of numbers.
 template <class Types>
 DataType dtype_beside(const Types& operands) {
-  for (const ValueType& type : operands)
-    if (type.is_tensor() && type.dtype != DataType::kUndefined) return type.dtype;
+  for (const DataType passed_over : {DataType::kBool, DataType::kUndefined})
+    for (const ValueType& type : operands)
+      if (type.is_tensor() && type.dtype != DataType::kUndefined && type.dtype != passed_over) return type.dtype;
   return DataType::kFloat32;
 }
 
