@@ -129,6 +129,12 @@ TEST_F(Equations, NumbersAreOfTheTypeOfNumbersBesideThem) {
   EXPECT_EQ(judged("c:bool[4] x:int64[4] | Where(c,0,x) = Where(Not(c),x,0)").verdict, Verdict::kProved);
 }
 
+TEST_F(Equations, NumbersMayBeDecimals) {
+  EXPECT_EQ(equations_of("x[4] | Mul(x,0.5) = Mul(x,5e-1)")[0].text(), "Mul(x,1/2) = Mul(x,1/2)");
+  EXPECT_EQ(judged("x[4] | Mul(x,-0.75) = Mul(x,-3/4)").verdict, Verdict::kProved);
+  EXPECT_EQ(equations_of("x[4] | Elu(x){alpha=1.5} = x")[0].text(), "Elu(x){alpha=3/2} = x");
+}
+
 TEST_F(Equations, ThatAreClassicsAreProved) { expect_proved("classics.equations"); }
 
 TEST_F(Equations, OfAlgebraAreProvedAndTheirNearMissesRefuted) {

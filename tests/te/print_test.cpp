@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "graph/te/program.h"
 #include "te/random_expr.h"
 
@@ -88,6 +90,31 @@ TEST(Print, random_expressions_round_trip) {
     ASSERT_TRUE(parsed.ok()) << print(expr) << "\n" << parsed.error().message();
     ASSERT_EQ(*parsed, expr) << print(expr);
   }
+}
+
+TEST(Parse, decimals_are_fractions) {
+  const std::pair<const char*, Number> rows[] = {{"0.5", Number::fraction(1, 2)},
+                                                 {"-0.75", Number::fraction(-3, 4)},
+                                                 {"1.67", Number::fraction(167, 100)},
+                                                 {"00.10", Number::fraction(1, 10)},
+                                                 {"1e3", Number(1000)},
+                                                 {"2.5e+1", Number(25)},
+                                                 {"1e-6", Number::fraction(1, 1'000'000)},
+                                                 {"18446744073709551616e-64", Number()}};
+  for (const auto& [text, value] : rows) {
+    const auto parsed = parse_expr(std::string(text) + ":float32");
+    if (value == Number()) {
+      EXPECT_FALSE(parsed.ok()) << text;
+      continue;
+    }
+    ASSERT_TRUE(parsed.ok()) << parsed.error().message();
+    EXPECT_EQ(as<Literal>(*parsed)->value, value) << text;
+  }
+  Number most;
+  ASSERT_TRUE(Number::parse("3.4028235e38", most));
+  EXPECT_EQ(static_cast<float>(most.to_double()), std::numeric_limits<float>::max());
+  for (const char* text : {"1.5/2", "1.", "1e", "1e99", "0.5p3p", "1.2.3", "123456789012345678901234567890.1234567890"})
+    EXPECT_FALSE(Number::parse(text, most)) << text;
 }
 
 TEST(Parse, mistakes_are_sentences) {

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <limits>
 #include <numeric>
+#include <optional>
 
 #include "util/check.h"
 
@@ -106,36 +107,70 @@ std::string Number::text() const {
   return fmt::format("{}/{}p{}", numerator_, denominator_, exponent_);
 }
 
+namespace {
+
+/// 5^power for powers from 0 on; nothing where that has more than 126 bits.
+std::optional<__int128> power_of_five(int64_t power) {
+  constexpr int64_t kMost = 54;
+  if (power > kMost) return std::nullopt;
+  __int128 result = 1;
+  for (; power > 0; --power) result *= 5;
+  return result;
+}
+
+}  // namespace
+
+// Besides what text() says decimals, "0.5" and "1e-3", as the fractions that they are.
 bool Number::parse(const std::string& text, Number& out) {
   if (text == "nan" || text == "inf" || text == "-inf") {
     out = text == "nan" ? nan() : infinity(text[0] == '-');
     return true;
   }
   size_t at = 0;
-  const auto digits = [&](__int128& value) {
+  const auto digits = [&](__int128& value, int most = 38) {
     const size_t first = at;
-    for (; at < text.size() && text[at] >= '0' && text[at] <= '9' && at - first < 38; ++at)
+    for (; at < text.size() && text[at] >= '0' && text[at] <= '9' && most > 0; ++at, --most)
       value = value * 10 + (text[at] - '0');
-    return at > first;
+    return static_cast<int>(at - first);
+  };
+  const auto next_is = [&](char c) { return at < text.size() && text[at] == c; };
+  /// Behind a letter, to the end.
+  const auto exponent = [&](int64_t& value) {
+    char* end = nullptr;
+    const char* const begin = text.c_str() + at + 1;
+    value = std::strtol(begin, &end, 10);
+    at = text.size();
+    return end != begin && end == text.c_str() + text.size() && std::labs(value) <= 5000;
   };
   const bool negative = !text.empty() && text[0] == '-';
   at = negative;
   __int128 numerator = 0, denominator = 1;
-  if (!digits(numerator)) return false;
-  if (at < text.size() && text[at] == '/') {
+  const int before_point = digits(numerator);
+  if (before_point == 0) return false;
+  int64_t twos = 0;
+  if (next_is('.') || next_is('e')) {
+    int64_t tens = 0;
+    int behind_point = 0;
+    if (next_is('.')) {
+      ++at;
+      behind_point = digits(numerator, 38 - before_point);
+      if (behind_point == 0) return false;
+    }
+    if (next_is('e') && !exponent(tens)) return false;
+    twos = tens - behind_point;
+    const auto fives = power_of_five(std::abs(twos));
+    __int128& scaled = twos < 0 ? denominator : numerator;
+    if (!fives || scaled > (static_cast<__int128>(1) << 126) / *fives) return false;
+    scaled *= *fives;
+  } else if (next_is('/')) {
     ++at;
     denominator = 0;
-    if (!digits(denominator) || denominator == 0 || denominator > std::numeric_limits<int64_t>::max()) return false;
+    if (!digits(denominator)) return false;
   }
+  if (next_is('p') && !exponent(twos)) return false;
+  if (at != text.size() || denominator == 0 || denominator > std::numeric_limits<int64_t>::max()) return false;
   Number result;
-  if (at < text.size() && text[at] == 'p') {
-    char* end = nullptr;
-    const long exponent = std::strtol(text.c_str() + at + 1, &end, 10);
-    if (end != text.c_str() + text.size() || std::labs(exponent) > 5000) return false;
-    result.exponent_ = static_cast<int>(exponent);
-    at = text.size();
-  }
-  if (at != text.size()) return false;
+  result.exponent_ = static_cast<int>(twos);
   result.numerator_ = negative ? -numerator : numerator;
   result.denominator_ = static_cast<int64_t>(denominator);
   result.normalize();

@@ -61,9 +61,22 @@ void Parser::advance() {
     kind_ = Kind::kWord;
     take_while([](char c) { return is_letter(c) || is_digit(c); });
   } else if (is_digit(first)) {
-    // 12, 1/3, 5/1p-40
+    // 12, 1/3, 5/1p-40, 0.5, 1e-3
     kind_ = Kind::kNumber;
     take_while(is_digit);
+    const auto digit_at = [&](size_t position) { return position < text_.size() && is_digit(text_[position]); };
+    if (position_ < text_.size() && text_[position_] == '.' && digit_at(position_ + 1)) {
+      token_ += text_[position_++];
+      take_while(is_digit);
+    }
+    if (position_ < text_.size() && text_[position_] == 'e') {
+      const bool is_signed = next_is('-') || next_is('+');
+      if (digit_at(position_ + (is_signed ? 2 : 1))) {
+        token_ += text_[position_++];
+        if (is_signed) token_ += text_[position_++];
+        take_while(is_digit);
+      }
+    }
     if (position_ + 1 < text_.size() && text_[position_] == '/' && is_digit(text_[position_ + 1])) {
       token_ += text_[position_++];
       take_while(is_digit);

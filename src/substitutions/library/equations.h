@@ -4,6 +4,7 @@
 //   label | x[2,4] v[4,3] w[4,5] | MatMul(x,v) = Split(MatMul(x,Concat(v,w){axis=1})){axis=1,split=[v_1,w_1]}
 //
 // Types are float32 unless said (`x:int64[2]`). Label and types may be missing; `x_1` in a parameter is dim 1 of x.
+// Numbers are fractions or decimals (`1/2`, `0.5`, `1e-3`), of the type of what they stand beside.
 // Test: tests/substitutions/equations_test.cpp
 #pragma once
 
