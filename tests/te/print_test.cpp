@@ -119,20 +119,20 @@ TEST(Parse, decimals_are_fractions) {
 
 TEST(Parse, mistakes_are_sentences) {
   const std::pair<std::string, std::string> rows[] = {
-      {"", "line 1, column 1: expected an expression, found the end"},
-      {"n +", "line 1, column 4: expected an expression, found the end"},
-      {"n n", "line 1, column 3: expected an operator or the end, found \"n\""},
-      {"in0[i0, true]", "line 1, column 13: expected an int64 index, found bool"},
-      {"n + 1:float32", "line 1, column 14: the operands of + have types int64 and float32"},
-      {"select(n, 1, 2)", "line 1, column 16: the condition of select is not bool"},
+      {"", "column 1: expected an expression, found the end"},
+      {"n +", "column 4: expected an expression, found the end"},
+      {"n n", "column 3: expected an operator or the end, found \"n\""},
+      {"in0[i0, true]", "column 13: expected an int64 index, found bool"},
+      {"n + 1:float32", "column 14: the operands of + have types int64 and float32"},
+      {"select(n, 1, 2)", "column 16: the condition of select is not bool"},
       {"n +\n )", "line 2, column 2: expected an expression, found \")\""},
-      {"min(1)", "line 1, column 6: expected \",\", found \")\""},
-      {"in0[1]:string", "line 1, column 8: expected a computable type, found \"string\""},
-      {"for", "line 1, column 1: expected an expression, found \"for\""},
-      {"1/0", "line 1, column 1: expected a number, found \"1/0\""},
+      {"min(1)", "column 6: expected \",\", found \")\""},
+      {"in0[1]:string", "column 8: expected a computable type, found \"string\""},
+      {"for", "column 1: expected an expression, found \"for\""},
+      {"1/0", "column 1: expected a number, found \"1/0\""},
       {std::string(100'000, '('), "the expression is nested too deeply"},
       {std::string(100'000, '-') + "1", "nested too deeply"},
-      {std::string("\0n", 2), "line 1, column 1: expected an expression, found \"\\x00\""},
+      {std::string("\0n", 2), "column 1: expected an expression, found \"\\x00\""},
   };
   for (const auto& [text, message] : rows) {
     const auto parsed = parse_expr(text);

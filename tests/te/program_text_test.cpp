@@ -75,7 +75,7 @@ TEST(ProgramText, round_trips) {
 
 TEST(ProgramText, mistakes_are_sentences) {
   const std::pair<std::string, std::string> rows[] = {
-      {"", "line 1, column 1: expected \"s0\" or \"output\", found the end"},
+      {"", "column 1: expected \"s0\" or \"output\", found the end"},
       {"s1 = map [] { 1 } output s1", "expected \"s0\" or \"output\", found \"s1\""},
       {"s0 = sum [] { 1 } output s0", "expected map, reduce, scan, update or imperative, found \"sum\""},
       {"s0 = map [true] { 1 } output s0", "expected an int64 index, found bool"},

@@ -39,7 +39,9 @@ Error Parser::mistake(std::string_view what) const {
     ++column;
     if (text_[i] == '\n') ++line, column = 1;
   }
-  return invalid(fmt::format("line {}, column {}", line, column), "{}", what);
+  const bool has_lines = text_.find('\n') != std::string_view::npos;
+  return invalid(has_lines ? fmt::format("line {}, column {}", line, column) : fmt::format("column {}", column), "{}",
+                 what);
 }
 
 Error Parser::expected(std::string_view what) const {

@@ -33,7 +33,7 @@ class Parser {
   Result<std::string> quoted_text();
   Result<std::string> word();
   bool at_number() const { return kind_ == Kind::kNumber; }
-  /// "line 2, column 7: expected …, found …"
+  /// "line 2, column 7: expected …, found …"; "column 7: …" where the text is one line.
   Error expected(std::string_view what) const;
 
  private:

@@ -57,14 +57,16 @@ Result<verify::VariableTypes> parse_types(std::string_view text) {
   return result;
 }
 
+/// Errors of terms name the column in the line.
 Result<StatedEquation> parse_line(std::string_view line) {
   constexpr std::string_view kBetween = " | ";
+  const std::string_view whole = line;
   std::vector<std::string_view> fields;
   for (size_t at; (at = line.find(kBetween)) != std::string_view::npos; line.remove_prefix(at + kBetween.size()))
     fields.push_back(trimmed(line.substr(0, at)));
   if (fields.size() > 2) return invalid("", "label | types | equation expected, {} fields found", fields.size() + 1);
   StatedEquation result;
-  TRY(result.outputs, parse_outputs(trimmed(line)));
+  TRY(result.outputs, parse_outputs(whole, trimmed(line)));
   if (!fields.empty() && (fields.size() == 2 || fields.back().ends_with(']'))) {
     TRY(result.types, parse_types(fields.back()));
     fields.pop_back();
@@ -100,9 +102,9 @@ ParsedEquations parse_lines(std::string_view text) {
   ParsedEquations result;
   for (int number = 1; !text.empty(); ++number) {
     const size_t end = std::min(text.find('\n'), text.size());
-    const std::string_view line = trimmed(text.substr(0, end));
+    const std::string_view line = text.substr(0, end);
     text.remove_prefix(std::min(text.size(), end + 1));
-    if (line.empty() || line.starts_with('#')) continue;
+    if (trimmed(line).empty() || trimmed(line).starts_with('#')) continue;
     auto equation = parse_line(line);
     if (!equation.ok()) {
       result.faults.emplace(number, std::move(equation).error().within(fmt::format("line {}", number)));

@@ -82,7 +82,7 @@ Result<void> parse_proofs(std::string_view proofs, std::span<const verify::State
           return {};
         }
         if (!of) return invalid("", "the name of a rule expected, a use of a law found");
-        TRY(verify::LawUse use, parse_use(line.substr(1), laws, axioms));
+        TRY(verify::LawUse use, parse_use(line, laws, axioms));
         of->proof.uses.push_back(std::move(use));
         return {};
       }));

@@ -74,8 +74,8 @@ Result<std::vector<int>> parse_values(std::string_view text) {
 }
 
 /// Of the rule, and its names.
-Result<RuleStep> parse_rule_step(std::string_view rule_name, std::string_view names, const std::vector<Rule>& rules,
-                                 const RulePlaces& places) {
+Result<RuleStep> parse_rule_step(std::string_view line, std::string_view rule_name, std::string_view names,
+                                 const std::vector<Rule>& rules, const RulePlaces& places) {
   RuleStep step;
   step.rule = rule_name;
   const auto place = places.find(step.rule);
@@ -83,7 +83,7 @@ Result<RuleStep> parse_rule_step(std::string_view rule_name, std::string_view na
   const auto ops = verify::rest_names(sides(rules[place->second].outputs));
   for (const std::string_view part :
        names.empty() ? std::vector<std::string_view>() : split_unquoted(names, kBetween)) {
-    TRY(const bool is_taken, take_binding(part, ops, step.names));
+    TRY(const bool is_taken, take_binding(line, part, ops, step.names));
     if (is_taken) continue;
     const size_t equals = part.find('=');
     if (equals == std::string_view::npos) return invalid("", "name=%… expected, '{}' found", part);
@@ -147,7 +147,8 @@ class FileParser {
 
   Result<void> binding() {
     const bool is_dim = line_->starts_with("dim ");
-    te::Parser parser(line_->substr(is_dim ? 4 : 6));
+    const std::string text = at_its_column(*line_, line_->substr(is_dim ? 4 : 6));
+    te::Parser parser(text);
     TRY(const std::string name, parser.quoted_text());
     TRY_VOID(parser.expect("="));
     Dims dims;
@@ -171,7 +172,7 @@ class FileParser {
     for (advance(); line_ && line_ != "steps"; advance()) {
       if (line_->starts_with('\t')) {
         if (result_.rules.empty()) return expected("a rule before its proof");
-        TRY(verify::LawUse use, parse_use(line_->substr(1), laws, axioms_));
+        TRY(verify::LawUse use, parse_use(*line_, laws, axioms_));
         result_.rules.back().proof.uses.push_back(std::move(use));
         continue;
       }
@@ -211,7 +212,7 @@ class FileParser {
       if (output.constants.size() == output.values.size()) result = std::move(output);
     }
     if (kind == "rule" && fields.size() == 3) {
-      TRY(result, parse_rule_step(fields[1], fields[2], result_.rules, places_));
+      TRY(result, parse_rule_step(*line_, fields[1], fields[2], result_.rules, places_));
     }
     if (fields.size() == 2 && (kind == "fold" || kind == "infer" || kind == "expand")) {
       TRY(const int value, parse_value(fields[1]));

@@ -10,7 +10,7 @@ namespace {
 
 using verify::Term;
 
-Result<void> parse_integers(std::string_view text, std::map<std::string, Dim, std::less<>>& integers) {
+Result<void> parse_integers(const std::string& text, std::map<std::string, Dim, std::less<>>& integers) {
   TRY(const verify::OpenParameters parsed, verify::parse_parameters(text, nullptr));
   for (const auto& [name, value] : parsed.named) {
     const auto* integer = std::get_if<Dim>(&value);
@@ -21,14 +21,15 @@ Result<void> parse_integers(std::string_view text, std::map<std::string, Dim, st
 }
 
 /// "..p={axis=1}": what p stands for, where p is the rest of one of these operators.
-Result<void> parse_rest(std::string_view text, const std::map<std::string, const OpDef*>& ops,
+Result<void> parse_rest(std::string_view line, std::string_view text, const std::map<std::string, const OpDef*>& ops,
                         verify::Bindings& bindings) {
   const size_t equals = text.find('=');
   if (equals == std::string_view::npos) return invalid("", "..name={{…}} expected, '{}' found", text);
   const std::string name(text.substr(2, equals - 2));
   const auto op = ops.find(name);
   if (op == ops.end()) return invalid("", "a rest of the terms expected, '{}' found", name);
-  TRY(verify::OpenParameters parsed, verify::parse_parameters(text.substr(equals + 1), op->second));
+  TRY(verify::OpenParameters parsed,
+      verify::parse_parameters(at_its_column(line, text.substr(equals + 1)), op->second));
   bindings.rests.emplace(name, std::move(parsed.named));
   if (!parsed.rest.empty()) bindings.open_rests.emplace(name, std::move(parsed.rest));
   return {};
@@ -50,11 +51,11 @@ Result<ValueType> parse_type(std::string_view text) {
   return ValueType::tensor(dtype, std::move(shape));
 }
 
-Result<RuleInstance> parse_example(std::string_view text, const std::vector<Output>& outputs) {
+Result<RuleInstance> parse_example(std::string_view line, std::string_view text, const std::vector<Output>& outputs) {
   const auto ops = verify::rest_names(sides(outputs));
   RuleInstance result;
   for (const std::string_view part : text.empty() ? std::vector<std::string_view>() : split(text, kBetween)) {
-    TRY(const bool is_taken, take_binding(part, ops, result.names));
+    TRY(const bool is_taken, take_binding(line, part, ops, result.names));
     if (!is_taken) {
       const size_t colon = part.find(':');
       if (colon == std::string_view::npos) return invalid("", "name:type expected, '{}' found", part);
@@ -84,20 +85,24 @@ LawNumbers law_numbers(std::span<const verify::StatedAxiom> axioms) {
   return result;
 }
 
-Result<bool> take_binding(std::string_view part, const std::map<std::string, const OpDef*>& ops,
+std::string at_its_column(std::string_view line, std::string_view part) {
+  return std::string(static_cast<size_t>(part.data() - line.data()), ' ').append(part);
+}
+
+Result<bool> take_binding(std::string_view line, std::string_view part, const std::map<std::string, const OpDef*>& ops,
                           verify::Bindings& bindings) {
   if (part.starts_with('{')) {
-    TRY_VOID(parse_integers(part, bindings.integers));
+    TRY_VOID(parse_integers(at_its_column(line, part), bindings.integers));
     return true;
   }
   if (!part.starts_with("..")) return false;
-  TRY_VOID(parse_rest(part, ops, bindings));
+  TRY_VOID(parse_rest(line, part, ops, bindings));
   return true;
 }
 
-Result<verify::LawUse> parse_use(std::string_view text, const LawNumbers& laws,
+Result<verify::LawUse> parse_use(std::string_view line, const LawNumbers& laws,
                                  std::span<const verify::StatedAxiom> axioms) {
-  const std::vector<std::string_view> parts = split(text, kBetween);
+  const std::vector<std::string_view> parts = split(line.substr(1), kBetween);
   verify::LawUse result{verify::kByElements, {}};
   std::map<std::string, const OpDef*> ops;
   if (parts[0] != kElements) {
@@ -109,11 +114,11 @@ Result<verify::LawUse> parse_use(std::string_view text, const LawNumbers& laws,
     ops = verify::rest_names({law.left, law.right});
   }
   for (size_t k = 1; k < parts.size(); ++k) {
-    TRY(const bool is_taken, take_binding(parts[k], ops, result.bindings));
+    TRY(const bool is_taken, take_binding(line, parts[k], ops, result.bindings));
     if (is_taken) continue;
     const size_t equals = parts[k].find('=');
     if (equals == std::string_view::npos) return invalid("", "name=… expected, '{}' found", parts[k]);
-    TRY(Term term, verify::parse_term(parts[k].substr(equals + 1)));
+    TRY(Term term, verify::parse_term(at_its_column(line, parts[k].substr(equals + 1))));
     result.bindings.tensors.emplace(parts[k].substr(0, equals), std::move(term));
   }
   return result;
@@ -126,12 +131,12 @@ Result<Rule> parse_rule(std::string_view line) {
   Rule rule;
   rule.name = fields[0];
   TRY(rule.float_class, parse_class(fields[1]));
-  TRY(rule.outputs, parse_outputs(fields[2]));
-  TRY(rule.example, parse_example(fields[3], rule.outputs));
+  TRY(rule.outputs, parse_outputs(line, fields[2]));
+  TRY(rule.example, parse_example(line, fields[3], rule.outputs));
   return rule;
 }
 
-Result<std::vector<Output>> parse_outputs(std::string_view text) {
+Result<std::vector<Output>> parse_outputs(std::string_view line, std::string_view text) {
   // The equation of all sides at once: none of them holds an '=' between spaces.
   const std::vector<std::string_view> sides = split(text, " = ");
   if (sides.size() != 2) return invalid("", "left ; … = right ; … expected, '{}' found", text);
@@ -140,8 +145,8 @@ Result<std::vector<Output>> parse_outputs(std::string_view text) {
     return invalid("", "as many outputs on both sides expected, {} and {} found", lefts.size(), rights.size());
   std::vector<Output> result;
   for (size_t k = 0; k < lefts.size(); ++k) {
-    TRY(Term left, verify::parse_term(lefts[k]));
-    TRY(Term right, verify::parse_term(rights[k]));
+    TRY(Term left, verify::parse_term(at_its_column(line, lefts[k])));
+    TRY(Term right, verify::parse_term(at_its_column(line, rights[k])));
     result.push_back({std::move(left), std::move(right)});
   }
   return result;
