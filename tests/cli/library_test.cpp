@@ -85,6 +85,20 @@ TEST_F(CheckEquations, WhatIsNotAddedIsRefutedOrSaidToBeEqualAlone) {
                "its elements are equal at these sizes");
 }
 
+/// The rules stay as they were: what is written can be read.
+TEST_F(CheckEquations, WhatHasNoNameIsNotAdded) {
+  ASSERT_EQ(
+      isomer({"library", "add", equations("mine | x[2,3] | Relu(Relu(x)) = Relu(x)\n"), "-o", path("mine")}).exit_code,
+      0);
+  expect_error(isomer({"library", "add", equations("one\tname | x[2,3] | Abs(Abs(x)) = Abs(x)\n"), "-o", path("mine")}),
+               3, "line 1: a label without tabs");
+  expect_error(isomer({"library", "add", equations("x[2,3] | Mul(x,2;3) = x\n"), "-o", path("mine")}), 3,
+               ": line 1: column 17: expected \",\", found \";\"");
+  const Outcome listed = isomer({"library", "list", path("mine.rules")});
+  EXPECT_EQ(listed.exit_code, 0) << listed.err;
+  EXPECT_THAT(listed.out, HasSubstr("mine"));
+}
+
 TEST_F(CheckEquations, SaysWhatEachFollowsFrom) {
   const std::string file = equations(
       "C04 | x[2,4] v[4,3] w[3,5] | MatMul(MatMul(x,v),w) = MatMul(x,MatMul(v,w))\n"

@@ -72,6 +72,9 @@ Result<StatedEquation> parse_line(std::string_view line) {
     fields.pop_back();
   }
   if (!fields.empty()) result.label = fields.back();
+  // It becomes a rule's name, which stands between tabs, and where a text in quotes may follow.
+  if (std::ranges::any_of(result.label, [](char c) { return (c >= 0 && c < ' ') || c == '\x7f' || c == '"'; }))
+    return invalid("", "a label without tabs, quotes and control characters expected, '{}' found", result.label);
   return result;
 }
 
