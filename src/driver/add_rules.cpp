@@ -101,6 +101,9 @@ Result<AddedRules> add_rules(const std::vector<StatedEquation>& equations, const
       return added;
     }
     Rule rule = std::get<Rule>(*std::move(made));
+    if (std::ranges::all_of(rule.outputs, [](const Output& output) { return output.left == output.right; }))
+      return invalid(place, "an equation that says something expected, both sides of '{}' are {} to a rule",
+                     equation.text(), rule.outputs.front().left.text());
     added.rules.push_back({"", rule.text()});
     if (!texts.insert(rule.text()).second) continue;
     rule.name =

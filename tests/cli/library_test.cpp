@@ -86,12 +86,15 @@ TEST_F(CheckEquations, WhatIsNotAddedIsRefutedOrSaidToBeEqualAlone) {
 }
 
 /// The rules stay as they were: what is written can be read.
-TEST_F(CheckEquations, WhatHasNoNameIsNotAdded) {
+TEST_F(CheckEquations, WhatSaysNothingOrHasNoNameIsNotAdded) {
   ASSERT_EQ(
       isomer({"library", "add", equations("mine | x[2,3] | Relu(Relu(x)) = Relu(x)\n"), "-o", path("mine")}).exit_code,
       0);
   expect_error(isomer({"library", "add", equations("one\tname | x[2,3] | Abs(Abs(x)) = Abs(x)\n"), "-o", path("mine")}),
                3, "line 1: a label without tabs");
+  expect_error(
+      isomer({"library", "add", equations("x[2,3] | Softmax(x){axis=-1} = Softmax(x){axis=1}\n"), "-o", path("mine")}),
+      3, "an equation that says something expected, both sides of 'Softmax(x){axis=-1} = Softmax(x){axis=1}' are ");
   expect_error(isomer({"library", "add", equations("x[2,3] | Mul(x,2;3) = x\n"), "-o", path("mine")}), 3,
                ": line 1: column 17: expected \",\", found \";\"");
   const Outcome listed = isomer({"library", "list", path("mine.rules")});
