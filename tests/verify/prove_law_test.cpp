@@ -36,6 +36,7 @@ class LawProofs : public testing::Test {
 /// A flipped axis, a wrong permutation, another operator, a condition dropped, one too far.
 constexpr StatedLaw kFalse[] = {
     {"a = b", "equal"},
+    {"BitwiseNot(BitwiseOr(a,b)) = BitwiseOr(BitwiseNot(a),BitwiseNot(b))", "broadcast"},
     {"Sub(a,b) = Sub(b,a)", "broadcast"},
     {"Sub(a,Sub(b,c)) = Sub(Sub(a,b),c)", "equal"},
     {"Div(a,b) = Div(b,a)", "equal"},

@@ -126,7 +126,10 @@ std::string RealQuestion::call(const Factor& factor) {
 }
 
 std::string RealQuestion::applied(const std::string& name, const std::vector<std::string>& arguments) {
-  const std::string function = fmt::format("|function {} {}|", name, arguments.size());
+  // Z3's names in bars have none in them, and "| of int32" is a function's.
+  std::string without_bars(name);
+  for (size_t at; (at = without_bars.find('|')) != std::string::npos;) without_bars.replace(at, 1, "bar");
+  const std::string function = fmt::format("|function {} {}|", without_bars, arguments.size());
   std::string sorts;
   for (size_t k = 0; k < arguments.size(); ++k) sorts += "Real ";
   if (functions_.insert(function).second) declarations_ += fmt::format("(declare-fun {} ({}) Real)\n", function, sorts);
