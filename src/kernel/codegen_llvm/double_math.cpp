@@ -22,12 +22,7 @@ struct Reduced {
 
 /// Of x in [-709, 709.8].
 Reduced reduced(Lanes x) {
-  // Adding 1.5 * 2^52 + 1022 leaves the rounded quotient, with the exponent's bias, in the low bits.
-  const double magic = 0x1.8p52 + 1022;
-  const Lanes shifted = x * 0x1.71547652b82fep0 + magic;
-  const Lanes n = shifted - magic;
-  const Lanes high = x - n * kLn2First, low = n * kLn2Rest;
-  const Lanes r = high - low;
+  const auto [shifted, r] = reduced_by_ln2(x, 0x1.8p52 + 1022, kLn2First, kLn2Rest);  // with the exponent's bias
   const Lanes bits = shifted.bits();
   const Lanes scale = as_double(bits.made(bits.build().CreateShl(bits, 52)));
   // Taylor's: what is left out is below 2^-58.

@@ -68,4 +68,17 @@ inline Lanes polynomial(Lanes x, std::initializer_list<double> coefficients) {
   return sum;
 }
 
+/// x = n ln 2 + r with r in [-ln 2 / 2, ln 2 / 2]. Adding `magic`, a number that has no place for fractions, leaves the
+/// rounded quotient in the low bits, with what the magic has there. ln 2 is a sum; multiples of its first part by
+/// integers of the size of n are exact.
+struct ReducedByLn2 {
+  Lanes shifted, r;
+};
+inline ReducedByLn2 reduced_by_ln2(Lanes x, double magic, double first, double rest) {
+  const Lanes shifted = x * 0x1.71547652b82fep0 + magic;
+  const Lanes n = shifted - magic;
+  const Lanes high = x - n * first, low = n * rest;
+  return {shifted, high - low};
+}
+
 }  // namespace isomer::kernel::codegen

@@ -15,12 +15,7 @@ constexpr double kLn2Low = -0x1.bd0105c610ca8p-13;
 /// exp of x in [-87.3, 88.8]: x = n ln 2 + r with r in [-ln 2 / 2, ln 2 / 2], 2 exp(r) by a polynomial, times 2^(n -
 /// 1): n - 1 = 127 is an exponent of floats, of which n = 128 is none. 0 below 2^-125.5, infinity above.
 Lanes exp_in_range(Lanes x) {
-  // Adding 1.5 * 2^23 + 126 leaves the rounded quotient, with the exponent's bias, in the low bits.
-  const double magic = 0x1.8p23 + 126;
-  const Lanes shifted = x * 0x1.71547652b82fep0 + magic;
-  const Lanes n = shifted - magic;
-  const Lanes high = x - n * kLn2High, low = n * kLn2Low;
-  const Lanes r = high - low;
+  const auto [shifted, r] = reduced_by_ln2(x, 0x1.8p23 + 126, kLn2High, kLn2Low);  // with the exponent's bias
   const Lanes fraction = polynomial(r, {2, 2, 1.000000119, 0.3333272934, 0.08332954347, 0.01675811782, 0.00281228451});
   const Lanes bits = shifted.bits();
   return fraction * bits.made(bits.build().CreateShl(bits, 23)).as_float();
