@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "graph/te/integer_algebra.h"
+#include "kernel/narrow_floats.h"
 
 namespace isomer::kernel::codegen {
 namespace {
@@ -177,8 +178,6 @@ llvm::Value* integer_of_real(const Site& site, DataType to, llvm::Value* value) 
 }
 
 }  // namespace
-
-bool is_narrow_float(DataType dtype) { return is_float(dtype) && bit_width(dtype) == 16; }
 
 llvm::Value* literal(Builder& build, const te::Number& number, DataType dtype) {
   llvm::Type* const type = register_type(build, dtype);

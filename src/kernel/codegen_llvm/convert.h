@@ -6,7 +6,6 @@
 
 namespace isomer::kernel::codegen {
 
-bool is_narrow_float(DataType dtype);
 llvm::Value* literal(Builder& build, const te::Number& number, DataType dtype);
 llvm::Value* from_memory(const Site& site, DataType dtype, llvm::Value* stored);
 llvm::Value* to_memory(const Site& site, DataType dtype, llvm::Value* value);

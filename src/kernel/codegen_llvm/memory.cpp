@@ -7,6 +7,7 @@
 
 #include "kernel/access_plan.h"
 #include "kernel/codegen_llvm/convert.h"
+#include "kernel/narrow_floats.h"
 #include "kernel/tree.h"
 #include "util/check.h"
 

@@ -1,5 +1,6 @@
 #include "kernel/codegen_llvm/types.h"
 
+#include "kernel/narrow_floats.h"
 #include "util/check.h"
 
 namespace isomer::kernel::codegen {
@@ -19,7 +20,7 @@ llvm::Type* register_type(Builder& build, DataType dtype) {
 
 llvm::Type* memory_type(Builder& build, DataType dtype) {
   if (dtype == DataType::kBool) return build.getInt8Ty();
-  if (is_float(dtype) && bit_width(dtype) == 16) return build.getInt16Ty();
+  if (is_narrow_float(dtype)) return build.getInt16Ty();
   return register_type(build, dtype);
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "kernel/narrow_floats.h"
 #include "kernel/space/maps.h"
 #include "kernel/space/tiles.h"
 
@@ -107,7 +108,7 @@ void widen_operands(Builder& builder, const std::string& name) {
   std::set<int> seen;
   for (const LoadAccess& access : load_accesses(view.kernel(), reduction)) {
     const Buffer& source = view.buffer(access.buffer);
-    if (!is_float(source.dtype) || bit_width(source.dtype) != 16 || !seen.insert(access.buffer).second) continue;
+    if (!is_narrow_float(source.dtype) || !seen.insert(access.buffer).second) continue;
     if (!builder.decide(name, "wide_copy_of_" + source.name, view.reuse(reduction, access) >= kWorthWidening)) continue;
     if (tried(builder.schedule.widen(source.name, "float32")) || view.is_constant(access.buffer)) continue;
     const Schedule before = builder.schedule;

@@ -1,9 +1,8 @@
+#include "kernel/narrow_floats.h"
 #include "kernel/space/modules.h"
 
 namespace isomer::kernel {
 namespace {
-
-bool is_half(DataType type) { return type == DataType::kFloat16 || type == DataType::kBFloat16; }
 
 void sum_wide(Builder& builder, const std::string& name) {
   if (!builder.decide(name, "wide_sum", true)) return;
@@ -19,7 +18,7 @@ void sum_wide(Builder& builder, const std::string& name) {
 Module wide_sums() {
   return {"wide_sums",
           [](const View& view, const std::string& name) {
-            return view.is_free_reduction(name) && is_half(view.block(name).bodies[0].dtype());
+            return view.is_free_reduction(name) && is_narrow_float(view.block(name).bodies[0].dtype());
           },
           sum_wide};
 }
