@@ -137,6 +137,8 @@ TEST_F(Equations, NumbersMayBeDecimals) {
 
 TEST_F(Equations, ThatAreClassicsAreProved) { expect_proved("classics.equations"); }
 
+TEST_F(Equations, OfRoundingSignsBitsAndComparisonsAreProved) { expect_proved("signs_and_bits.equations"); }
+
 TEST_F(Equations, OfAlgebraAreProvedAndTheirNearMissesRefuted) {
   const size_t step = test::is_long_run() ? 1 : 14;
   for (const auto& [file, verdict] :

@@ -37,8 +37,13 @@ bool agree(const Law& equation, const VariableTypes& types) {
   CHECK(sides.ok()) << equation.text() << ": " << sides.error().message();
   const te::Array &left = (*sides)[0], &right = (*sides)[1];
   if (left.dims() != right.dims()) return false;
-  for (int64_t k = 0; k < left.count(); ++k)
+  for (int64_t k = 0; k < left.count(); ++k) {
+    if (!is_float(left.dtype())) {
+      if (left.integer(k) != right.integer(k)) return false;
+      continue;
+    }
     if (std::abs(left.real(k) - right.real(k)) > 1e-9 * std::max(1.0, std::abs(left.real(k)))) return false;
+  }
   return true;
 }
 

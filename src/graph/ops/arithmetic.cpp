@@ -205,7 +205,8 @@ std::vector<OpDef> arithmetic() {
        .versions = {{13}, {7}, explicit_broadcast(6), explicit_broadcast(1)},
        .infer = broadcast_shapes,
        .compute = pointwise([](Expr a, Expr b) { return a / b; }),
-       .axioms = {{"Div(a,b) = Mul(a,Reciprocal(b))", "broadcast", FloatClass::kReassociated}}},
+       .axioms = {{"Div(a,b) = Mul(a,Reciprocal(b))", "broadcast", FloatClass::kReassociated},
+                  {"Div(a,1) = a", "equal"}}},
 
       {.name = "Mod",
        .since = 28,
@@ -224,7 +225,8 @@ std::vector<OpDef> arithmetic() {
        .types = {{"T", kFloats | kIndices}, {"T1", kNumeric}},
        .versions = {{13}, {12}, {7}, explicit_broadcast(1)},
        .infer = broadcast_shapes,
-       .compute = pointwise(mixed_pow)},
+       .compute = pointwise(mixed_pow),
+       .axioms = {{"Pow(a,1) = a", "equal"}}},
 
       {.name = "Min",
        .since = 13,

@@ -46,7 +46,8 @@ std::vector<OpDef> bitwise() {
        .types = {{"T", kInts}},
        .infer = same_as_first,
        .compute = pointwise([](Expr x) { return te::logical_not(x); }),
-       .axioms = {{"BitwiseNot(BitwiseNot(a)) = a", "equal"}}},
+       .axioms = {{"BitwiseNot(BitwiseNot(a)) = a", "equal"},
+                  {"BitwiseNot(BitwiseAnd(a,b)) = BitwiseOr(BitwiseNot(a),BitwiseNot(b))", "broadcast"}}},
 
       {.name = "BitShift",
        .since = 28,

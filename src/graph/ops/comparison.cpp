@@ -114,7 +114,9 @@ std::vector<OpDef> comparison() {
        .types = {{"T", kBoolean}},
        .infer = same_as_first,
        .compute = pointwise([](Expr x) { return te::logical_not(x); }),
-       .axioms = {{"Not(Not(a)) = a", "equal"}, {"Not(And(a,b)) = Or(Not(a),Not(b))", "broadcast"}}},
+       .axioms = {{"Not(Not(a)) = a", "equal"},
+                  {"Not(And(a,b)) = Or(Not(a),Not(b))", "broadcast"},
+                  {"Not(Less(a,b)) = GreaterOrEqual(a,b)", "broadcast", FloatClass::kFinite}}},
 
       {.name = "Where",
        .since = 16,
@@ -124,7 +126,8 @@ std::vector<OpDef> comparison() {
        .versions = {{9}},
        .infer = infer_where,
        .compute = pointwise([](Expr condition, Expr x, Expr y) { return te::select(condition, x, y); }),
-       .axioms = {{"Where(Not(c),x,y) = Where(c,y,x)", "broadcast"}}},
+       .axioms = {{"Where(Not(c),x,y) = Where(c,y,x)", "broadcast"},
+                  {"Where(Less(a,b),a,b) = Min(a,b)", "broadcast", FloatClass::kFinite}}},
 
       {.name = "IsNaN",
        .since = 20,

@@ -104,8 +104,10 @@ OpDef cumulative_row(const char* name, int since, std::vector<Version> versions,
 }  // namespace
 
 std::vector<OpDef> one_axis() {
+  OpDef argmax = arg_row("ArgMax", te::argmax);
+  argmax.axioms = {{"ArgMax(Neg(a)){..p} = ArgMin(a){..p}", "ranked of floats", FloatClass::kFinite}};
   return {
-      arg_row("ArgMax", te::argmax),
+      std::move(argmax),
       arg_row("ArgMin", te::argmin),
       cumulative_row("CumSum", 14, {{11}}, te::BinaryOp::kAdd, 0),
       cumulative_row("CumProd", 26, {}, te::BinaryOp::kMul, 1),

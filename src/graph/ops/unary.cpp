@@ -70,7 +70,8 @@ std::vector<OpDef> unary() {
        .types = {{"T", kNumeric}},
        .versions = {{9}},
        .infer = same_as_first,
-       .compute = pointwise(sign)},
+       .compute = pointwise(sign),
+       .axioms = {{"Sign(Sign(a)) = Sign(a)", "equal"}, {"Mul(Sign(a),Abs(a)) = a", "equal", FloatClass::kSignOfZero}}},
 
       {.name = "Reciprocal",
        .since = 13,
@@ -120,7 +121,7 @@ std::vector<OpDef> unary() {
        .versions = {{6}, opset1},
        .infer = same_as_first,
        .compute = apply(UnaryOp::kFloor),
-       .axioms = {{"Floor(Floor(a)) = Floor(a)", "equal"}}},
+       .axioms = {{"Floor(Floor(a)) = Floor(a)", "equal"}, {"Floor(Neg(a)) = Neg(Ceil(a))", "equal"}}},
 
       {.name = "Ceil",
        .since = 13,
@@ -140,7 +141,7 @@ std::vector<OpDef> unary() {
        .versions = {{11}},
        .infer = same_as_first,
        .compute = apply(UnaryOp::kRound),
-       .axioms = {{"Round(Round(a)) = Round(a)", "equal"}}},
+       .axioms = {{"Round(Round(a)) = Round(a)", "equal"}, {"Round(Floor(a)) = Floor(a)", "equal"}}},
 
       {.name = "Erf",
        .since = 13,
