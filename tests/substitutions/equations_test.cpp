@@ -137,7 +137,11 @@ TEST_F(Equations, NumbersMayBeDecimals) {
 
 TEST_F(Equations, ThatAreClassicsAreProved) { expect_proved("classics.equations"); }
 
-TEST_F(Equations, OfRoundingSignsBitsAndComparisonsAreProved) { expect_proved("signs_and_bits.equations"); }
+/// Some by laws, some by elements, of which a solver knows more than a replay.
+TEST_F(Equations, OfFunctionsAndBitsAreProved) {
+  for (const StatedEquation& equation : equations_of(text_of("functions_and_bits.equations")))
+    EXPECT_EQ(judged(equation).verdict, Verdict::kProved) << "line " << equation.line << ": " << equation.text();
+}
 
 TEST_F(Equations, OfAlgebraAreProvedAndTheirNearMissesRefuted) {
   const size_t step = test::is_long_run() ? 1 : 14;

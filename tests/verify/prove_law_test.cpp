@@ -23,14 +23,21 @@ struct StatedLaw {
 class LawProofs : public testing::Test {
  protected:
   LawProof proof(const StatedLaw& stated, int trials) { return proof_of(law(stated.law), stated.family, trials); }
-  LawProof proof_of(const Law& of, std::string_view family, int trials) {
-    auto found = prove_law(of, family, trials, 1, *solver_);
+  LawProof proof_of(const Law& of, std::string_view family, int trials) { return ask(*solver_, of, family, trials); }
+  /// False ones may take Z3 as long as it is given.
+  LawProof proof_of_mutant(const Law& of, std::string_view family, int trials) {
+    return ask(*impatient_, of, family, trials);
+  }
+
+ private:
+  static LawProof ask(ArithmeticSolver& solver, const Law& of, std::string_view family, int trials) {
+    auto found = prove_law(of, family, trials, 1, solver);
     EXPECT_TRUE(found.ok()) << found.error().message();
     return found.ok() ? *std::move(found) : LawProof();
   }
 
- private:
   Result<ArithmeticSolver> solver_ = ArithmeticSolver::start();
+  Result<ArithmeticSolver> impatient_ = ArithmeticSolver::start({.seconds = 1});
 };
 
 /// A flipped axis, a wrong permutation, another operator, a condition dropped, one too far.
@@ -61,6 +68,17 @@ constexpr StatedLaw kFalse[] = {
     {"LessOrEqual(a,b) = Less(a,b)", "equal"},
     {"Not(And(a,b)) = And(Not(a),Not(b))", "equal"},
     {"Xor(a,b) = Or(a,b)", "equal"},
+    {"BitwiseXor(a,b) = BitwiseOr(a,b)", "equal"},
+    {"BitwiseXor(BitwiseAnd(a,b),b) = a", "equal"},
+    {"BitwiseAnd(a,BitwiseXor(b,c)) = BitwiseXor(BitwiseAnd(a,b),c)", "equal"},
+    {"BitwiseXor(a,1) = BitwiseNot(a)", "equal"},
+    {"Equal(BitwiseOr(a,b),BitwiseOr(b,a)) = Equal(a,b)", "equal"},
+    {"Sin(Mul(2,a)) = Mul(Sin(a),Cos(a))", "equal"},
+    {"Mul(Cos(a),Cos(a)) = Add(1,Mul(Sin(a),Sin(a)))", "equal"},
+    {"Tan(a) = Div(Cos(a),Sin(a))", "equal"},
+    {"Tanh(a) = Div(Cosh(a),Sinh(a))", "equal"},
+    {"Pow(a,1/3) = Sqrt(a)", "equal"},
+    {"Pow(a,-3) = Reciprocal(Mul(a,a))", "equal"},
     {"Where(c,x,y) = Where(c,y,x)", "equal"},
     {"Transpose(Transpose(x){perm=[1,2,0]}){perm=[1,2,0]} = x", "ranked"},
     {"Transpose(x){perm=[1,0]} = x", "ranked"},
@@ -277,17 +295,18 @@ std::vector<Law> mutants(std::string_view law) {
 
 /// Instances that a proof covers, of laws true and false, whole or in part.
 TEST_F(LawProofs, CoverNothingThatNumbersRefute) {
-  // Which laws are tried does not depend on what instances take.
-  Random choice(12), random(11);
+  Random random(11);
   int covered = 0, partly = 0;
   for (const StatedAxiom& axiom : all_axioms()) {
-    if (!isomer::test::is_long_run() && choice.chance(0.7)) continue;
+    // Which laws and mutants are tried does not depend on what other laws there are.
+    const uint64_t choice = Hasher().add(axiom.axiom->law).add(uint64_t{4}).finish().low;
+    if (!isomer::test::is_long_run() && choice % 10 >= 3) continue;
     std::vector<Law> laws = mutants(axiom.axiom->law);
-    if (!isomer::test::is_long_run() && laws.size() > 1) laws = {laws[choice.below(laws.size())]};
+    if (!isomer::test::is_long_run() && laws.size() > 1) laws = {laws[choice / 10 % laws.size()]};
     laws.push_back(axiom.law);
     for (const Law& each : laws) {
       SCOPED_TRACE(each.text());
-      const LawProof found = proof_of(each, axiom.axiom->shapes, kTrials);
+      const LawProof found = proof_of_mutant(each, axiom.axiom->shapes, kTrials);
       partly += !found.proved.empty() && !found.holds() ? 1 : 0;
       for (int trial = 0; trial < 8 && !found.proved.empty(); ++trial) {
         const auto instance = draw_instance(each, axiom.axiom->shapes, random);

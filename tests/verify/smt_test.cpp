@@ -76,6 +76,20 @@ TEST(Arithmetic, OfWhatIsNotZ3IsAnError) {
   EXPECT_FALSE(solver->ask("").ok()) << "it has ended";
 }
 
+/// Z3 does not look at its own limit of time everywhere.
+TEST(Arithmetic, WhatIsNotAnsweredInTimeIsUnknown) {
+  const isomer::test::ScratchFolder folder;
+  const std::string path = folder.path() / "program";
+  isomer::test::write_file(path,
+                           "#!/bin/sh\n[ -e $0.asked ] || { touch $0.asked; exec cat > /dev/null; }\n"
+                           "while read line; do case $line in *check-sat*) echo unsat;; esac; done\n");
+  std::filesystem::permissions(path, std::filesystem::perms::owner_all);
+  auto solver = ArithmeticSolver::start({.program = path, .seconds = 1});
+  ASSERT_TRUE(solver.ok());
+  EXPECT_EQ(*solver->ask_thoroughly(""), ArithmeticSolver::Answer::kUnknown);
+  EXPECT_EQ(*solver->ask(""), ArithmeticSolver::Answer::kContradiction) << "another process was started";
+}
+
 /// A program that takes what a solver is told first, answers so, and then does as the last line says.
 std::string program(const isomer::test::ScratchFolder& folder, const std::string& answer, const std::string& last) {
   const std::string path = folder.path() / "program";

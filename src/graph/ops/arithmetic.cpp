@@ -206,7 +206,8 @@ std::vector<OpDef> arithmetic() {
        .infer = broadcast_shapes,
        .compute = pointwise([](Expr a, Expr b) { return a / b; }),
        .axioms = {{"Div(a,b) = Mul(a,Reciprocal(b))", "broadcast", FloatClass::kReassociated},
-                  {"Div(a,1) = a", "equal"}}},
+                  {"Div(a,1) = a", "equal"},
+                  {"Div(a,2) = Mul(a,1/2)", "equal of floats"}}},
 
       {.name = "Mod",
        .since = 28,

@@ -80,7 +80,8 @@ std::vector<OpDef> unary() {
        .types = {{"T", kFloats}},
        .versions = {{6}, opset1},
        .infer = same_as_first,
-       .compute = pointwise([](Expr x) { return te::Number(1) / x; })},
+       .compute = pointwise([](Expr x) { return te::Number(1) / x; }),
+       .axioms = {{"Abs(Reciprocal(a)) = Reciprocal(Abs(a))", "equal"}}},
 
       {.name = "Sqrt",
        .since = 13,
@@ -151,7 +152,7 @@ std::vector<OpDef> unary() {
        .versions = {{9}},
        .infer = same_as_first,
        .compute = pointwise(error_function),
-       .axioms = {{"Erf(Neg(a)) = Neg(Erf(a))", "equal"}}},
+       .axioms = {{"Erf(Neg(a)) = Neg(Erf(a))", "equal of floats"}}},
   };
 }
 

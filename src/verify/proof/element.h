@@ -8,6 +8,7 @@
 // stands in the argument of a function: f([c]*x + [not c]*y) is [c]*f(x) + [not c]*f(y).
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <optional>
@@ -148,10 +149,13 @@ class ElementMaker {
 /// Whether the expression, or anything in it, has one of these names.
 bool mentions(const te::Expr& expr, const std::vector<Bound>& bounds);
 bool mentions(const Bound& bound, const std::vector<Bound>& bounds);
-bool mentions(const std::vector<te::Expr>& exprs, const std::vector<Bound>& bounds);
 bool mentions(const FactorRef& factor, const std::vector<Bound>& bounds);
 bool mentions(const Product& product, const std::vector<Bound>& bounds);
 bool mentions(const Element& element, const std::vector<Bound>& bounds);
+template <class T>
+bool mentions(const std::vector<T>& list, const std::vector<Bound>& bounds) {
+  return std::ranges::any_of(list, [&](const T& each) { return mentions(each, bounds); });
+}
 
 /// Of one kind and name, with as many indices and arguments.
 bool are_alike(const FactorRef& a, const FactorRef& b);

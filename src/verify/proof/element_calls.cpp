@@ -12,15 +12,11 @@ constexpr std::string_view kExp = "exp", kReciprocal = "reciprocal", kLog = "log
 /// f(-x) = -f(x)
 constexpr std::array<std::string_view, 9> kOdd = {"erf",  "tanh", "sin",   "tan",  "asin",
                                                   "atan", "sinh", "asinh", "round"};
-constexpr std::string_view kTruncation = "cast of float64 to int";  ///< odd
 /// f(-x) = f(x)
-constexpr std::array<std::string_view, 3> kEven = {"cos", "cosh", "is_zero"};
+constexpr std::array<std::string_view, 4> kEven = {"cos", "cosh", "is_zero", "isnan"};
 /// Defined everywhere, and x <= y gives f(x) <= f(y).
-constexpr std::array<std::string_view, 9> kGrowing = {"exp",   "erf",   "tanh", "atan", "sinh",
-                                                      "asinh", "floor", "ceil", "round"};
-constexpr std::array<std::string_view, 3> kIdempotent = {"floor", "ceil", "round"};
-/// f(f(x)) = x
-constexpr std::string_view kComplement = "not of ";
+constexpr std::array<std::string_view, 8> kGrowing = {"exp", "erf", "tanh", "atan", "sinh", "asinh", "floor", "round"};
+constexpr std::array<std::string_view, 2> kToIntegers = {"floor", "round"};
 constexpr int64_t kMostUnrolled = 64;  ///< values of a maximum's bounds
 
 template <class List>
@@ -40,6 +36,17 @@ bool is_positive(const Element& element) {
   return !element.products.empty() && std::ranges::all_of(element.products, [&](const Product& product) {
     return product.coefficient.sign() > 0 && product.bounds.empty() && product.conditions.empty() &&
            std::ranges::all_of(product.factors, is_exp);
+  });
+}
+
+/// Whether it is an integer wherever it has a value.
+bool is_integral(const Element& element) {
+  const auto is_integer = [](const FactorRef& factor) {
+    return factor->is_truth || factor->kind == Factor::Kind::kInteger ||
+           (factor->kind == Factor::Kind::kCall && is_one_of(kToIntegers, factor->name));
+  };
+  return std::ranges::all_of(element.products, [&](const Product& product) {
+    return product.coefficient.is_integer() && std::ranges::all_of(product.factors, is_integer);
   });
 }
 
@@ -76,11 +83,11 @@ Element ElementMaker::call(const std::string& name, std::vector<Element> argumen
   if (name == kExp) return exponential(arguments[0]);
   if (name == kReciprocal) return reciprocal(arguments[0]);
   if (name == kLog) return logarithm(arguments[0]);
-  if (const FactorRef inner = is_one_of(kIdempotent, name) ? only_factor(arguments[0]) : nullptr; is_call(inner, name))
-    return arguments[0];
-  if (const FactorRef inner = name.starts_with(kComplement) ? only_factor(arguments[0]) : nullptr; is_call(inner, name))
+  if (name == "ceil") return negated(call("floor", {negated(arguments[0])}));
+  if (is_one_of(kToIntegers, name) && is_integral(arguments[0])) return arguments[0];
+  if (const FactorRef inner = name.starts_with("not of ") ? only_factor(arguments[0]) : nullptr; is_call(inner, name))
     return inner->arguments[0];
-  if (is_one_of(kOdd, name) || name.starts_with(kTruncation)) {
+  if (is_one_of(kOdd, name) || name.starts_with("cast of float64 to int")) {
     if (arguments[0].products.empty()) return {};
     if (arguments[0].products[0].coefficient.sign() < 0) return negated(call(name, {negated(arguments[0])}));
   }
@@ -118,8 +125,8 @@ Element ElementMaker::reciprocal(const Element& argument) {
   return this->product({{std::move(result)}}, exponential(exponents));
 }
 
-/// log(exp(a) * b) = a + log(b), log(1 / a) = -log(a), log(1 + exp(-a)) = log(1 + exp(a)) - a; where one side has no
-/// value, neither has the other.
+/// log(exp(a) * b) = a + log(b), log(1 / a) = -log(a), log(sqrt(a)) = log(a) / 2, log(1 + exp(-a)) = log(1 + exp(a)) -
+/// a; where one side has no value, neither has the other.
 Element ElementMaker::logarithm(const Element& argument) {
   const Element one = number(te::Rational(1));
   const auto of = [](const Element& element) { return single(called(kLog, element)); };
@@ -132,8 +139,10 @@ Element ElementMaker::logarithm(const Element& argument) {
       return true;
     });
     const Element left{{rest}};
-    if (const FactorRef factor = only_factor(left); is_call(factor, kReciprocal))
-      return difference(exponents, logarithm(factor->arguments[0]));
+    const FactorRef factor = only_factor(left);
+    if (is_call(factor, kReciprocal)) return difference(exponents, logarithm(factor->arguments[0]));
+    if (is_call(factor, "sqrt"))
+      return sum(exponents, scaled(logarithm(factor->arguments[0]), te::Rational(1) / te::Rational(2)));
     return constant(left) == te::Rational(1) ? exponents : sum(exponents, of(left));
   }
   const Element beside = difference(argument, one);

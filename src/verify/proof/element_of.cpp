@@ -37,8 +37,7 @@ bool keeps_values(DataType from, DataType to) {
 }
 
 Result<Element> literal(const te::Number& value, const ElementMaker& make) {
-  if (value.is_finite()) return make.number(te::Rational(value));
-  return not_read("an infinity");
+  return value.is_finite() ? Result<Element>(make.number(te::Rational(value))) : not_read("an infinity");
 }
 
 }  // namespace
@@ -161,7 +160,7 @@ class ElementReader::Stages {
       if (e.op == te::UnaryOp::kNot) return make_.opposite(operand);
       return not_read("a function of truth values");
     }
-    if (!may_compute(dtype)) return not_read("arithmetic of integers");
+    if (!may_compute(dtype) && e.op != te::UnaryOp::kNot) return not_read("arithmetic of integers");
     if (e.op == te::UnaryOp::kNeg) return make_.negated(operand);
     if (e.op == te::UnaryOp::kAbs) return greatest(operand, make_.negated(operand));
     return make_.call(
@@ -190,8 +189,9 @@ class ElementReader::Stages {
       if (e.op == kEqual) return make_.opposite(make_.difference(either, both));
       return not_read("a comparison of truth values");
     }
+    const bool is_of_bits = e.op == kAnd || e.op == kOr || e.op == kXor;
     const bool compares = e.op == kMax || e.op == kMin || expr.dtype() == DataType::kBool;
-    if (!compares && !may_compute(dtype)) return not_read("arithmetic of integers");
+    if (!is_of_bits && !compares && !may_compute(dtype)) return not_read("arithmetic of integers");
     switch (e.op) {
       case kAdd: return make_.sum(a, b);
       case kSub: return make_.difference(a, b);
@@ -206,7 +206,7 @@ class ElementReader::Stages {
         if (is_float(dtype)) return make_.product(a, make_.call("reciprocal", {b}));
         break;
       case kPow:
-        for (auto [n, power] = std::pair(int64_t{2}, make_.product(a, a)); n <= kMostFactors;
+        for (auto [n, power] = std::pair(int64_t{0}, make_.number(te::Rational(1))); n <= kMostFactors;
              ++n, power = make_.product(power, a))
           if (make_.difference(b, make_.number(te::Rational(n))).products.empty()) return power;
         break;

@@ -60,11 +60,6 @@ class Printer {
   Replacement names_;
 };
 
-template <class List>
-bool any_mentions(const List& list, const std::vector<Bound>& bounds) {
-  return std::ranges::any_of(list, [&](const auto& each) { return mentions(each, bounds); });
-}
-
 }  // namespace
 
 std::string text(const Product& product) { return product.coefficient.text() + text_without_coefficient(product); }
@@ -79,26 +74,18 @@ bool mentions(const te::Expr& expr, const std::vector<Bound>& bounds) {
 
 bool mentions(const Bound& bound, const std::vector<Bound>& bounds) { return mentions(bound.extent, bounds); }
 
-bool mentions(const std::vector<te::Expr>& exprs, const std::vector<Bound>& bounds) {
-  return any_mentions(exprs, bounds);
-}
-
 bool mentions(const FactorRef& factor, const std::vector<Bound>& bounds) {
-  return any_mentions(factor->index, bounds) || any_mentions(factor->arguments, bounds) ||
+  return mentions(factor->index, bounds) || mentions(factor->arguments, bounds) ||
          std::ranges::any_of(factor->pieces, [&](const Piece& piece) {
-           return any_mentions(piece.bounds, bounds) || any_mentions(piece.conditions, bounds) ||
-                  mentions(piece.value, bounds);
+           return mentions(piece.bounds, bounds) || mentions(piece.conditions, bounds) || mentions(piece.value, bounds);
          });
 }
 
 bool mentions(const Product& product, const std::vector<Bound>& bounds) {
-  return any_mentions(product.bounds, bounds) || any_mentions(product.conditions, bounds) ||
-         any_mentions(product.factors, bounds);
+  return mentions(product.bounds, bounds) || mentions(product.conditions, bounds) || mentions(product.factors, bounds);
 }
 
-bool mentions(const Element& element, const std::vector<Bound>& bounds) {
-  return any_mentions(element.products, bounds);
-}
+bool mentions(const Element& element, const std::vector<Bound>& bounds) { return mentions(element.products, bounds); }
 
 bool are_alike(const FactorRef& a, const FactorRef& b) {
   return a->kind == b->kind && a->name == b->name && a->index.size() == b->index.size() &&

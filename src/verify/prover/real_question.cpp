@@ -8,28 +8,6 @@
 #include "verify/prover/smt_facts.h"
 
 namespace isomer::verify {
-namespace {
-
-constexpr size_t kMostRelated = 6;  ///< calls of a function that are related to each other
-
-std::string number(const te::Rational& value) {
-  std::string text = value.text();
-  const bool is_negative = text.starts_with('-');
-  if (is_negative) text.erase(0, 1);
-  const size_t slash = text.find('/');
-  text = slash == std::string::npos ? text + ".0"
-                                    : fmt::format("(/ {}.0 {}.0)", text.substr(0, slash), text.substr(slash + 1));
-  return is_negative ? "(- " + text + ")" : text;
-}
-
-std::string joined(std::string_view operation, const std::vector<std::string>& words, std::string_view none) {
-  if (words.empty()) return std::string(none);
-  if (words.size() == 1) return words[0];
-  return fmt::format("({} {})", operation, fmt::join(words, " "));
-}
-
-}  // namespace
-
 bool RealQuestion::is_zero(const Element& element) {
   const std::string total = word(element);
   const auto facts = smt_facts(facts_, indices_, make_);
@@ -41,12 +19,12 @@ bool RealQuestion::is_zero(const Element& element) {
 std::string RealQuestion::word(const Element& element) {
   std::vector<std::string> words;
   for (const Product& product : element.products) words.push_back(word(product));
-  return joined("+", words, "0.0");
+  return smt_joined("+", words, "0.0");
 }
 
 std::string RealQuestion::word(const Product& product) {
   std::vector<std::string> words;
-  if (!(product.coefficient == te::Rational(1))) words.push_back(number(product.coefficient));
+  if (!(product.coefficient == te::Rational(1))) words.push_back(smt_number(product.coefficient));
   Product inner{te::Rational(1), product.bounds, product.conditions, {}};
   for (const FactorRef& factor : product.factors) {
     if (mentions(factor, product.bounds))
@@ -57,13 +35,13 @@ std::string RealQuestion::word(const Product& product) {
   if (inner.bounds.empty()) {
     // What is left of conditions stands where cases were not told apart: then nothing is claimed.
     has_words_ &= inner.conditions.empty();
-    return joined("*", words, "1.0");
+    return smt_joined("*", words, "1.0");
   }
   const auto same = std::find_if(sums_.begin(), sums_.end(),
                                  [&](const auto& known) { return comparison_.are_same(known.first, inner, facts_); });
   if (same != sums_.end()) {
     words.push_back(same->second);
-    return joined("*", words, "1.0");
+    return smt_joined("*", words, "1.0");
   }
   const bool has_summands = inner.conditions.empty() && std::ranges::all_of(inner.bounds, [&](const Bound& bound) {
                               return make_.is_at_least_one(bound.extent);
@@ -75,7 +53,7 @@ std::string RealQuestion::word(const Product& product) {
   declarations_ += fmt::format("(declare-const {} Real)\n", sums_.back().second);
   if (is_positive) assertions_ += fmt::format("(assert (> {} 0.0))\n", sums_.back().second);
   words.push_back(sums_.back().second);
-  return joined("*", words, "1.0");
+  return smt_joined("*", words, "1.0");
 }
 
 std::string RealQuestion::word(const FactorRef& factor) {
@@ -115,6 +93,7 @@ std::string RealQuestion::load(const Factor& factor) {
 }
 
 std::string RealQuestion::call(const Factor& factor) {
+  if (const auto dtype = type_of_bits(factor.name)) return word(bits(single(factor), *dtype), *dtype);
   std::vector<std::string> arguments;
   for (const Element& argument : factor.arguments) arguments.push_back(defined(word(argument)));
   if (factor.name == "is_zero") return defined(fmt::format("(ite (= {} 0.0) 1.0 0.0)", arguments[0]));
@@ -122,6 +101,9 @@ std::string RealQuestion::call(const Factor& factor) {
   const std::string value = applied(factor.name, arguments);
   if (factor.is_truth) assertions_ += fmt::format("(assert (or (= {0} 0.0) (= {0} 1.0)))\n", value);
   if (arguments.size() == 1) add_facts(factor.name, arguments[0], value);
+  if (factor.name.starts_with("pow of ")) add_facts_of_power(arguments[0], arguments[1], value);
+  if (factor.name.starts_with("/ of ") || factor.name.starts_with("% of "))
+    relate_division(factor.name.substr(std::string_view("/ of ").size()), arguments[0], arguments[1]);
   return value;
 }
 
@@ -134,54 +116,6 @@ std::string RealQuestion::applied(const std::string& name, const std::vector<std
   for (size_t k = 0; k < arguments.size(); ++k) sorts += "Real ";
   if (functions_.insert(function).second) declarations_ += fmt::format("(declare-fun {} ({}) Real)\n", function, sorts);
   return arguments.empty() ? function : defined(fmt::format("({} {})", function, fmt::join(arguments, " ")));
-}
-
-/// What is known of functions, said of the calls that there are.
-void RealQuestion::add_facts(const std::string& name, const std::string& argument, const std::string& value) {
-  auto& others = calls_[name];
-  const auto call = std::pair(argument, value);
-  if (std::find(others.begin(), others.end(), call) != others.end()) return;
-  const bool grows = name == "exp" || name == "tanh" || name == "erf";
-  if (grows && others.size() < kMostRelated)
-    for (const auto& [other, its] : others)
-      assertions_ += fmt::format("(assert (and (=> (< {0} {1}) (< {2} {3})) (=> (< {1} {0}) (< {3} {2}))))\n", argument,
-                                 other, value, its);
-  if (name == "exp")
-    for (size_t k = 0; k < others.size() && k < kMostRelated; ++k) relate_powers(others[k], call);
-  others.push_back(call);
-  // tanh x = (exp 2x - 1) / (exp 2x + 1)
-  for (const auto& [x, y] : name == "exp" ? calls_["tanh"] : std::vector<std::pair<std::string, std::string>>())
-    relate_tanh(x, y, argument, value);
-  for (const auto& [x, y] : name == "tanh" ? calls_["exp"] : std::vector<std::pair<std::string, std::string>>())
-    relate_tanh(argument, value, x, y);
-  if (name == "reciprocal")
-    assertions_ += fmt::format("(assert (=> (not (= {0} 0.0)) (= (* {0} {1}) 1.0)))\n", argument, value);
-  if (name == "exp")
-    assertions_ += fmt::format("(assert (and (> {1} 0.0) (=> (= {0} 0.0) (= {1} 1.0))))\n", argument, value);
-  if (name == "log") {
-    const std::string power = applied("exp", {value});
-    assertions_ += fmt::format("(assert (=> (> {0} 0.0) (= {1} {0})))\n", argument, power);
-    add_facts("exp", value, power);
-  }
-  if (name == "sqrt")
-    assertions_ += fmt::format("(assert (=> (>= {0} 0.0) (and (>= {1} 0.0) (= (* {1} {1}) {0}))))\n", argument, value);
-}
-
-/// exp -x = 1 / exp x, exp 2x = (exp x)^2
-void RealQuestion::relate_powers(const Call& a, const Call& b) {
-  assertions_ +=
-      fmt::format("(assert (=> (= {0} (- {2})) (= (* {1} {3}) 1.0)))\n", a.first, a.second, b.first, b.second);
-  for (const auto& [once, twice] : {std::pair(a, b), std::pair(b, a)})
-    assertions_ += fmt::format("(assert (=> (= {2} (* 2.0 {0})) (= {3} (* {1} {1}))))\n", once.first, once.second,
-                               twice.first, twice.second);
-}
-
-void RealQuestion::relate_tanh(const std::string& argument, const std::string& value, const std::string& exponent,
-                               const std::string& power) {
-  assertions_ += fmt::format(
-      "(assert (and (=> (= {2} (* 2.0 {0})) (= (* {1} (+ {3} 1.0)) (- {3} 1.0))) (=> (= {2} (* (- 2.0) {0})) (= (* {1} "
-      "(+ 1.0 {3})) (- 1.0 {3})))))\n",
-      argument, value, exponent, power);
 }
 
 std::string RealQuestion::greatest(const FactorRef& factor) {

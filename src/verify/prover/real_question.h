@@ -3,8 +3,10 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "verify/prover/solver_oracle.h"
@@ -25,6 +27,9 @@ class RealQuestion {
 
  private:
   using Call = std::pair<std::string, std::string>;  ///< argument and value
+  /// A function of integers that is the same at each bit: a sum of products of their bits, where no factor is 1.
+  /// Written of the integers themselves it is the function's value: a | b = a + b - (a & b).
+  using Bits = std::map<std::set<std::string>, te::Rational>;
 
   std::string word(const Element& element);
   std::string word(const Product& product);
@@ -38,6 +43,14 @@ class RealQuestion {
   void relate_powers(const Call& a, const Call& b);
   void relate_tanh(const std::string& argument, const std::string& value, const std::string& exponent,
                    const std::string& power);
+  void relate_circular(const std::string& argument);
+  void relate_hyperbolic(const std::string& argument);
+  void relate_division(const std::string& type, const std::string& dividend, const std::string& divisor);
+  void add_facts_of_power(const std::string& base, const std::string& exponent, const std::string& value);
+  /// Nothing where it is no function of bits.
+  static std::optional<DataType> type_of_bits(std::string_view function);
+  Bits bits(const Element& element, DataType dtype);
+  std::string word(const Bits& bits, DataType dtype);
 
   ElementMaker& make_;
   SolverOracle& oracle_;

@@ -1,13 +1,17 @@
 #include "verify/prover/smt.h"
 
+#include <poll.h>
 #include <spawn.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
+#include <climits>
 #include <csignal>
 #include <cstring>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 
@@ -128,9 +132,17 @@ class SolverProcess {
     return {};
   }
 
-  /// Waits for it; a child that died closes the socket.
-  Result<std::string> read_line() {
+  using Clock = std::chrono::steady_clock;
+
+  /// Waits for it; a child that died closes the socket. Nothing where the time has come before the line.
+  Result<std::optional<std::string>> read_line_until(std::optional<Clock::time_point> end_of_time) {
     for (size_t end; (end = buffer_.find('\n')) == std::string::npos;) {
+      if (end_of_time) {
+        const auto left = std::chrono::ceil<std::chrono::milliseconds>(*end_of_time - Clock::now()).count();
+        if (left <= 0) return std::optional<std::string>();
+        pollfd waited{.fd = socket_, .events = POLLIN, .revents = 0};
+        if (poll(&waited, 1, static_cast<int>(std::min<int64_t>(left, INT_MAX))) <= 0) continue;
+      }
       char block[4096];
       const ssize_t count = recv(socket_, block, sizeof block, 0);
       if (count < 0 && errno == EINTR) continue;
@@ -140,7 +152,11 @@ class SolverProcess {
     const size_t end = buffer_.find('\n');
     std::string line = buffer_.substr(0, end);
     buffer_.erase(0, end + 1);
-    return line;
+    return std::optional(std::move(line));
+  }
+  Result<std::string> read_line() {
+    TRY(auto line, read_line_until({}));
+    return *std::move(line);
   }
 
  private:
@@ -238,12 +254,19 @@ Result<ArithmeticSolver::Answer> ArithmeticSolver::ask_thoroughly(std::string_vi
   return result;
 }
 
+// Z3 does not look at its own limit of time everywhere: one that is late by as long again is asked no more.
 Result<ArithmeticSolver::Answer> ArithmeticSolver::answer() {
-  TRY(const std::string answer, child_->read_line());
+  const auto limit = std::chrono::seconds(2 * options_.seconds);
+  TRY(const std::optional<std::string> answer, child_->read_line_until(SolverProcess::Clock::now() + limit));
+  if (!answer) {
+    TRY(child_, SolverProcess::spawn(options_));
+    TRY_VOID(start_over());
+    return Answer::kUnknown;
+  }
   if (answer == "unsat") return Answer::kContradiction;
   if (answer == "sat" || answer == "unknown") return answer == "sat" ? Answer::kConsistent : Answer::kUnknown;
   child_->stop();
-  return invalid("z3", "sat, unsat or unknown expected, '{}' found", answer);
+  return invalid("z3", "sat, unsat or unknown expected, '{}' found", *answer);
 }
 
 }  // namespace isomer::verify

@@ -58,6 +58,22 @@ Text binary(const te::Binary& e) {
 
 }  // namespace
 
+std::string smt_number(const te::Rational& value) {
+  std::string text = value.text();
+  const bool is_negative = text.starts_with('-');
+  if (is_negative) text.erase(0, 1);
+  const size_t slash = text.find('/');
+  text = slash == std::string::npos ? text + ".0"
+                                    : fmt::format("(/ {}.0 {}.0)", text.substr(0, slash), text.substr(slash + 1));
+  return is_negative ? "(- " + text + ")" : text;
+}
+
+std::string smt_joined(std::string_view operation, const std::vector<std::string>& words, std::string_view none) {
+  if (words.empty()) return std::string(none);
+  if (words.size() == 1) return words[0];
+  return fmt::format("({} {})", operation, fmt::join(words, " "));
+}
+
 std::optional<std::string> smt_text(const te::Expr& expr) {
   if (expr.dtype() != DataType::kInt64 && expr.dtype() != DataType::kBool) return std::nullopt;
   const auto none = [](const auto&) { return Text(); };
