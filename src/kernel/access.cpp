@@ -105,6 +105,9 @@ class OffsetStrides {
   te::Ranges ranges_;
 };
 
+/// Periods that are tried, and the longest that indices themselves may say.
+constexpr int64_t kFewPhases = 4, kMostPhases = 16;
+
 /// 0 takes part as what is no period.
 int64_t common_period(int64_t a, int64_t b) {
   const int64_t result = std::lcm(a, b);
@@ -182,9 +185,15 @@ std::optional<int64_t> stride_at_period(const Kernel& kernel, const Block& block
 
 std::pair<int64_t, std::optional<int64_t>> regular_stride(const Kernel& kernel, const Block& block,
                                                           const LoadAccess& access, int axis) {
-  for (int64_t period = 1; period <= 4; ++period)
-    if (const auto stride = stride_at_period(kernel, block, access, axis, period)) return {period, stride};
-  return {1, std::nullopt};
+  const auto at = [&](int64_t period) { return stride_at_period(kernel, block, access, axis, period); };
+  for (int64_t period = 1; period <= kFewPhases; ++period)
+    if (const auto stride = at(period)) return {period, stride};
+  te::Simplifier simplifier({});
+  int64_t repeat = 1;
+  for (const Expr& index : te::as<te::Load>(access.load)->index)
+    repeat = common_period(repeat, period_of(simplifier, index, te::axis(axis)));
+  const auto stride = repeat > kFewPhases && repeat <= kMostPhases ? at(repeat) : std::nullopt;
+  return {stride ? repeat : 1, stride};
 }
 
 std::vector<std::optional<int64_t>> write_strides(const Kernel& kernel, const Block& block) {

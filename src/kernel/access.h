@@ -35,8 +35,8 @@ std::optional<std::vector<int64_t>> lane_offsets(const Kernel& kernel, const Blo
 std::optional<int64_t> stride_at_period(const Kernel& kernel, const Block& block, const LoadAccess& access, int axis,
                                         int64_t period);
 
-/// The least period, up to 4, at which the stride is constant, and that stride; nothing at period 1 where there is
-/// none.
+/// The least period up to 4, or the one up to 16 after which indices repeat, at which the stride is constant, and that
+/// stride; nothing at period 1 where there is none.
 std::pair<int64_t, std::optional<int64_t>> regular_stride(const Kernel& kernel, const Block& block,
                                                           const LoadAccess& access, int axis);
 

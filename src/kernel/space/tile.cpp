@@ -253,9 +253,11 @@ double Tiler::loads(const Tile& tile, int64_t rows, const std::optional<Slide>& 
 
 std::vector<int> Tiler::row_axes(const Tile& tile) const {
   std::vector<int> result;
-  for (int row = 0; row < static_cast<int>(block_.axes.size()); ++row)
-    if (row != tile.vector_axis && reduction_.extents[row] >= 2 && reduction_.out[row] && row_period(tile, row))
+  for (int row = 0; row < static_cast<int>(block_.axes.size()); ++row) {
+    if (row == tile.vector_axis || reduction_.extents[row] < 2 || !reduction_.out[row]) continue;
+    if (const auto period = row_period(tile, row); period && reduction_.extents[row] >= 2 * *period)
       result.push_back(row);
+  }
   std::sort(result.begin(), result.end(), [&](int a, int b) {
     return *reduction_.out[a] != *reduction_.out[b] ? *reduction_.out[a] < *reduction_.out[b] : a > b;
   });
