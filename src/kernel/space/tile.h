@@ -20,6 +20,8 @@ inline constexpr int64_t kWorthCopy = 16;
 /// Those for the sake of bounds alone (padding, vectors that are not full) pay where it takes part in more than
 /// depthwise windows of 5x5 have steps.
 inline constexpr int64_t kWorthPadding = 32;
+/// Bytes from a line of the first cache to one of the same set; and of a page, of which few are known at a time.
+inline constexpr int64_t kSharedSet = 4096;
 /// Reductions unrolled inside a tile: windows of pooling and depthwise filters, larger ones where all vectors slide.
 inline constexpr int64_t kSmallWindow = 25, kSmallWindowOfOne = 49;
 

@@ -12,8 +12,6 @@ constexpr int64_t kBlocksOfRun = 16;
 constexpr int64_t kTilesOfRun = 32;
 /// Fewer are read side by side, each from its beginning to its end.
 constexpr int64_t kManyStreams = 8;
-/// Bytes from a line of the first cache to one of the same set; and of a page, of which few are known at a time.
-constexpr int64_t kSharedSet = 4096;
 /// Of four bytes, in a line of cache.
 constexpr int64_t kLineElements = 16;
 
