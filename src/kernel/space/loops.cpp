@@ -137,8 +137,14 @@ void vectorize(Builder& builder, LoopId loop, const std::string& name) {
 void parallelize(Builder& builder, const std::string& name, const LoopIds& outer, int64_t work) {
   if (outer.empty() || builder.machine().threads < 2) return;
   if (!builder.decide(name, "parallel", work >= kParallelWork)) return;
-  const auto fused = outer.size() == 1 ? Result<LoopId>(outer[0]) : builder.schedule.fuse(outer);
-  if (fused.ok()) (void)tried(builder.schedule.parallel(*fused));
+  // As many of them as lie in each other alone: beside the innermost may be what was peeled off it.
+  LoopIds nested = outer;
+  std::optional<LoopId> shared;
+  for (; !shared; nested.pop_back()) {
+    const auto fused = nested.size() == 1 ? Result<LoopId>(nested[0]) : builder.schedule.fuse(nested);
+    if (fused.ok()) shared = *fused;
+  }
+  (void)tried(builder.schedule.parallel(*shared));
 }
 
 bool write_out(Builder& builder, const LoopIds& loops) {

@@ -31,13 +31,20 @@ constexpr int64_t kStreamed = 96 << 10;
 /// Constant operands that stay in the second level of cache with all their tiles.
 int64_t staying_bytes(const Machine& machine) { return machine.caches.second / 2; }
 
-/// Into how many pieces tiles of rows are cut so that threads get equal shares of `outer` times them.
-int64_t pieces_of(int64_t tiles, int64_t outer, int64_t threads) {
+/// Into how many pieces, `least` or more, tiles of rows are cut so that threads get equal shares of `outer` times them,
+/// or as equal ones as there are.
+int64_t pieces_of(int64_t tiles, int64_t outer, int64_t threads, int64_t least = 1) {
   const int64_t wanted = 8 * threads;
-  if (threads < 2 || outer >= wanted || outer % threads == 0) return 1;
-  for (int64_t pieces = 2; pieces <= std::min(tiles, 8 * wanted); ++pieces)
-    if (tiles % pieces == 0 && (outer * pieces >= wanted || outer * pieces % threads == 0)) return pieces;
-  return 1;
+  const auto busy = [&](int64_t pieces) {  // the share of the threads' time
+    const int64_t shares = outer * pieces;
+    return shares >= wanted
+               ? 1
+               : static_cast<double>(shares) / static_cast<double>(te::ceil_div(shares, threads) * threads);
+  };
+  int64_t best = least;
+  for (int64_t pieces = least + 1; pieces <= std::min(tiles, 8 * wanted) && busy(best) < 1; ++pieces)
+    if (tiles % pieces == 0 && busy(pieces) > busy(best)) best = pieces;
+  return best;
 }
 
 /// Some of 1 to `most`, with `one` among them.
@@ -72,9 +79,8 @@ class TileLayout {
       outer_.insert(outer_.end(), image_.begin(), image_.end());
     }
     // Loops that threads may share; the last tile of vectors stands apart where it is not full.
-    const bool has_part = axis_extent(tile_.vector_axis) % tile_.width() != 0 && view_.extent(across_[0]) > 1;
-    peels_part_ = has_part && builder_.decide(name_, "peel_columns", stays_ || builder_.machine().threads < 2);
-    size_t shared = outer_.size() - (stays_ && has_part ? 1 : 0);
+    peels_part_ = has_part() && builder_.decide(name_, "peel_columns", stays_ || builder_.machine().threads < 2);
+    size_t shared = outer_.size() - (stays_ && has_part() ? 1 : 0);
     if (!reorder() || !place_store()) return false;
     lay_out_reduction();
     if (!tensorize(builder_, inner_)) return false;
@@ -96,6 +102,9 @@ class TileLayout {
 
  private:
   int64_t axis_extent(int axis) const { return *te::as_constant(reduction_.axes[axis].extent); }
+
+  /// Whether the last of several tiles of vectors is not full.
+  bool has_part() const { return axis_extent(tile_.vector_axis) % tile_.width() != 0 && view_.extent(across_[0]) > 1; }
 
   void sort_axes() {
     const size_t rank = reduction_.axes.size();
@@ -167,7 +176,9 @@ class TileLayout {
     int64_t pieces = 1;
     if (stays_) {
       const int64_t fitting = row_block_bytes(builder_.machine()) / ((columns + window_size_) * element) / tile_.rows;
-      pieces = pieces_of_at_most(tiles, std::clamp<int64_t>(fitting, 1, kMostTiles));
+      const int64_t shared = view_.iterations(outer_) / (has_part() ? view_.extent(across_[0]) : 1);
+      pieces = pieces_of(tiles, shared * view_.iterations(image_), builder_.machine().threads,
+                         pieces_of_at_most(tiles, std::clamp<int64_t>(fitting, 1, kMostTiles)));
     } else if (!blocks_.empty() && tiles > most) {
       pieces = pieces_of_at_most(tiles, most);
     } else if (blocks_.empty()) {
