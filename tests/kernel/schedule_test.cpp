@@ -243,6 +243,82 @@ TEST(DefaultSchedule, GatesOfOddWidthsAreTiles) {
   EXPECT_GT(sums, 0);
 }
 
+/// The blocks that compute many elements outside of any loop that threads share.
+std::vector<std::string> blocks_of_one_thread(const Kernel& kernel) {
+  std::vector<std::string> found;
+  for_each_block(kernel.body, [&](const Block& block, const std::vector<const Loop*>& loops) {
+    int64_t iterations = 1, shares = 1;
+    for (const Loop* loop : loops) {
+      const int64_t extent = te::as_constant(loop->extent).value_or(1);
+      iterations *= extent;
+      if (loop->kind == LoopKind::kParallel) shares *= extent;
+    }
+    if (iterations >= 65'536 && shares < 2) found.push_back(block.name);
+  });
+  return found;
+}
+
+/// Two tiles of columns and a part (80, 116, 232 channels of pointwise convolutions), with few tiles of rows or many;
+/// results whose last lanes are peeled off (linear resizing).
+TEST(DefaultSchedule, ThreadsShareWhatStandsInPieces) {
+  std::vector<Example> cases = {
+      {"resizing",
+       "s0 = reduce [64, 32, 64] over [2] with sum:float32 { in1[i2, r0]:float32*in0[i0, i1, min(max((i2 + 1) floordiv "
+       "2 - 1 + r0, 0), 31)]:float32 }\noutput s0\n",
+       {{64, 32, 32}, {64, 2}}}};
+  for (const auto& [rows, columns] : {std::pair(196, 80), std::pair(196, 116), std::pair(49, 232), std::pair(49, 64)})
+    cases.push_back({fmt::format("{} rows, {} columns", rows, columns),
+                     fmt::format("s0 = reduce [{0}, {1}] over [240] with sum:float32 {{ in0[i0, r0]:float32*in1[i1, "
+                                 "r0]:float32 }}\noutput s0\n",
+                                 rows, columns),
+                     {{rows, 240}, {columns, 240}}});
+  for (const Example& example : cases) {
+    SCOPED_TRACE(example.name);
+    const Kernel kernel = lowered(example, {1});
+    const Schedule schedule = default_schedule(Schedule(kernel), {.vectors = kAvx512, .threads = 2});
+    EXPECT_THAT(blocks_of_one_thread(schedule.kernel()), testing::IsEmpty()) << print(schedule.kernel());
+    expect_replays(schedule, kernel);
+    expect_same_meaning(example, schedule, kernel);
+  }
+}
+
+/// Lines of one set of the cache: each tile of rows would bring all of them anew.
+TEST(DefaultSchedule, OperandsOfRowsThatShareASetArePacked) {
+  for (const int64_t columns : {960, 1024, 3072}) {
+    SCOPED_TRACE(columns);
+    const Example product = {
+        "product",
+        fmt::format("s0 = reduce [64, {0}] over [40] with sum:float32 {{ in0[i0, r0]:float32*in1[r0, i1]:float32 "
+                    "}}\noutput s0\n",
+                    columns),
+        {{64, 40}, {40, columns}}};
+    const Kernel kernel = lowered(product, {0});
+    const Schedule schedule = default_schedule(Schedule(kernel), {.vectors = kAvx512, .threads = 1});
+    EXPECT_THAT(print(schedule.trace()),
+                HasSubstr(columns % 1024 == 0 ? "packs_operand0 := 1" : "packs_operand0 := 0"));
+    expect_replays(schedule, kernel);
+    expect_same_meaning(product, schedule, kernel);
+  }
+}
+
+/// A transposed convolution of stride 8 (as vocoders have): rows of one phase share a tile.
+TEST(DefaultSchedule, RowsOfAPhaseShareTiles) {
+  const Example phases = {
+      "phases",
+      "s0 = reduce [64, 256] over [32, 2] with sum:float32 { select(0 <= (i1 + 4) floordiv 8 - r1 && (i1 + 4) floordiv "
+      "8 - r1 < 32, in0[r0, (i1 + 4) floordiv 8 - r1]:float32*in1[r0, i0, (i1 + 4) floormod 8 + 8*r1]:float32, 0) "
+      "}\noutput s0\n",
+      {{32, 32}, {32, 64, 16}}};
+  const Kernel kernel = lowered(phases, {1});
+  const Schedule schedule = default_schedule(Schedule(kernel), {.vectors = kAvx512, .threads = 1});
+  const std::string trace = print(schedule.trace());
+  const size_t rows = trace.find("s0.rows := ");
+  ASSERT_NE(rows, std::string::npos) << trace;
+  EXPECT_GT(std::stoi(trace.substr(rows + std::string("s0.rows := ").size())), 1) << trace;
+  expect_replays(schedule, kernel);
+  expect_same_meaning(phases, schedule, kernel);
+}
+
 /// An operand that lies the other way (Q K^T) is packed by transpositions in registers: a copy that scatters its
 /// elements takes as long as the product.
 TEST(DefaultSchedule, PackedCopiesAreTransposedInRegisters) {
