@@ -272,6 +272,11 @@ TEST(DefaultSchedule, ThreadsShareWhatStandsInPieces) {
                                  "r0]:float32 }}\noutput s0\n",
                                  rows, columns),
                      {{rows, 240}, {columns, 240}}});
+  // Long sums, in blocks of their steps.
+  cases.push_back({"long sums",
+                   "s0 = reduce [32, 64] over [2048] with sum:float32 { in1[i0, r0]:float32*in0[r0, i1]:float32 }\n"
+                   "output s0\n",
+                   {{2048, 64}, {32, 2048}}});
   for (const Example& example : cases) {
     SCOPED_TRACE(example.name);
     const Kernel kernel = lowered(example, {1});

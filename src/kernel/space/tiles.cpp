@@ -31,19 +31,18 @@ constexpr int64_t kStreamed = 96 << 10;
 /// Constant operands that stay in the second level of cache with all their tiles.
 int64_t staying_bytes(const Machine& machine) { return machine.caches.second / 2; }
 
+/// The part of their time that threads are busy with so many equal shares.
+double busy(int64_t shares, int64_t threads) {
+  if (shares >= 8 * threads) return 1;
+  return static_cast<double>(shares) / static_cast<double>(te::ceil_div(shares, threads) * threads);
+}
+
 /// Into how many pieces, `least` or more, tiles of rows are cut so that threads get equal shares of `outer` times them,
 /// or as equal ones as there are.
 int64_t pieces_of(int64_t tiles, int64_t outer, int64_t threads, int64_t least = 1) {
-  const int64_t wanted = 8 * threads;
-  const auto busy = [&](int64_t pieces) {  // the share of the threads' time
-    const int64_t shares = outer * pieces;
-    return shares >= wanted
-               ? 1
-               : static_cast<double>(shares) / static_cast<double>(te::ceil_div(shares, threads) * threads);
-  };
   int64_t best = least;
-  for (int64_t pieces = least + 1; pieces <= std::min(tiles, 8 * wanted) && busy(best) < 1; ++pieces)
-    if (tiles % pieces == 0 && busy(pieces) > busy(best)) best = pieces;
+  for (int64_t pieces = least + 1; pieces <= std::min(tiles, 64 * threads) && busy(outer * best, threads) < 1; ++pieces)
+    if (tiles % pieces == 0 && busy(outer * pieces, threads) > busy(outer * best, threads)) best = pieces;
   return best;
 }
 
@@ -173,20 +172,23 @@ class TileLayout {
     const int64_t columns = axis_extent(tile_.vector_axis);
     stays_ = blocks_.empty() &&
              builder_.decide(name_, "columns_inside", operand_bytes() <= staying_bytes(builder_.machine()));
+    const int64_t threads = builder_.machine().threads;
     int64_t pieces = 1;
     if (stays_) {
       const int64_t fitting = row_block_bytes(builder_.machine()) / ((columns + window_size_) * element) / tile_.rows;
       const int64_t shared = view_.iterations(outer_) / (has_part() ? view_.extent(across_[0]) : 1);
-      pieces = pieces_of(tiles, shared * view_.iterations(image_), builder_.machine().threads,
+      pieces = pieces_of(tiles, shared * view_.iterations(image_), threads,
                          pieces_of_at_most(tiles, std::clamp<int64_t>(fitting, 1, kMostTiles)));
     } else if (!blocks_.empty() && tiles > most) {
       pieces = pieces_of_at_most(tiles, most);
-    } else if (blocks_.empty()) {
-      pieces = pieces_of(tiles, view_.iterations(outer_) * view_.iterations(image_), builder_.machine().threads);
+    } else {
+      pieces = pieces_of(tiles, view_.iterations(outer_) * view_.iterations(image_), threads);
     }
     pieces = builder_.decide(name_, "pieces", some_up_to(std::min(tiles, kMostTiles), pieces), pieces);
     int64_t results = tiles;
     while (!blocks_.empty() && pieces == 1 && !image_.empty() && results * view_.extent(image_.back()) <= most) {
+      const int64_t shares = view_.iterations(outer_) * view_.iterations(image_);
+      if (busy(shares / view_.extent(image_.back()), threads) < busy(shares, threads)) break;
       results *= view_.extent(image_.back());
       held_.insert(held_.begin(), image_.back());
       image_.pop_back();
