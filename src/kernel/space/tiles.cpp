@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "graph/te/integer.h"
 #include "kernel/space/loops.h"
 #include "kernel/space/modules.h"
 #include "kernel/tree.h"

@@ -3,6 +3,7 @@
 
 #include "kernel/space/loops.h"
 #include "kernel/space/maps.h"
+#include "kernel/space/tile.h"
 
 namespace isomer::kernel {
 namespace {
