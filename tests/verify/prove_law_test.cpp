@@ -79,6 +79,8 @@ constexpr StatedLaw kFalse[] = {
     {"Tanh(a) = Div(Cosh(a),Sinh(a))", "equal"},
     {"Pow(a,1/3) = Sqrt(a)", "equal"},
     {"Pow(a,-3) = Reciprocal(Mul(a,a))", "equal"},
+    {"Mod(a,1){fmod=1} = Mul(a,0)", "equal of floats"},
+    {"Cast(Pow(a,1/2)){to=11} = Sqrt(Cast(a){to=11})", "equal"},
     {"Where(c,x,y) = Where(c,y,x)", "equal"},
     {"Transpose(Transpose(x){perm=[1,2,0]}){perm=[1,2,0]} = x", "ranked"},
     {"Transpose(x){perm=[1,0]} = x", "ranked"},

@@ -96,15 +96,17 @@ void RealQuestion::relate_hyperbolic(const std::string& argument) {
 }
 
 /// Of integers: a = b * (a / b) + a % b, where no quotient is beyond the type; a / 1 = a.
-void RealQuestion::relate_division(const std::string& type, const std::string& dividend, const std::string& divisor) {
-  const std::string quotient = applied("/ of " + type, {dividend, divisor});
+void RealQuestion::relate_division(DataType dtype, const std::string& dividend, const std::string& divisor) {
+  const auto of = [&](std::string_view operation) {
+    return applied(fmt::format("{} of {}", operation, name(dtype)), {dividend, divisor});
+  };
   assertions_ += fmt::format(
       "(assert (and (=> (= {1} 1.0) (= {2} {0})) (=> (and (not (= {1} 0.0)) (not (= {1} (- 1.0)))) (= {0} (+ (* {1} "
       "{2}) {3})))))\n",
-      dividend, divisor, quotient, applied("% of " + type, {dividend, divisor}));
+      dividend, divisor, of("/"), of("%"));
 }
 
-/// x^(1/2), x^(-1/2) and x^-n.
+/// Of floats: x^(1/2), x^(-1/2) and x^-n.
 void RealQuestion::add_facts_of_power(const std::string& base, const std::string& exponent, const std::string& value) {
   const std::string root = applied("sqrt", {base}), reciprocal = applied("reciprocal", {base});
   const auto say = [&](const std::string& known, const std::string& power) {
@@ -117,9 +119,11 @@ void RealQuestion::add_facts_of_power(const std::string& base, const std::string
     say(fmt::format("(- {}.0)", -n), power);
 }
 
-std::optional<DataType> RealQuestion::type_of_bits(std::string_view function) {
-  for (const std::string_view operation : {"& of ", "| of ", "^ of ", "not of "})
-    if (function.starts_with(operation)) return parse_data_type(function.substr(operation.size()));
+std::optional<DataType> RealQuestion::type_of(std::string_view function,
+                                              std::initializer_list<std::string_view> operations) {
+  for (const std::string_view operation : operations)
+    if (const std::string named = fmt::format("{} of ", operation); function.starts_with(named))
+      return parse_data_type(function.substr(named.size()));
   return std::nullopt;
 }
 

@@ -101,9 +101,10 @@ std::string RealQuestion::call(const Factor& factor) {
   const std::string value = applied(factor.name, arguments);
   if (factor.is_truth) assertions_ += fmt::format("(assert (or (= {0} 0.0) (= {0} 1.0)))\n", value);
   if (arguments.size() == 1) add_facts(factor.name, arguments[0], value);
-  if (factor.name.starts_with("pow of ")) add_facts_of_power(arguments[0], arguments[1], value);
-  if (factor.name.starts_with("/ of ") || factor.name.starts_with("% of "))
-    relate_division(factor.name.substr(std::string_view("/ of ").size()), arguments[0], arguments[1]);
+  if (const auto dtype = type_of(factor.name, {"pow"}); dtype && is_float(*dtype))
+    add_facts_of_power(arguments[0], arguments[1], value);
+  if (const auto dtype = type_of(factor.name, {"/", "%"}); dtype && is_int(*dtype))
+    relate_division(*dtype, arguments[0], arguments[1]);
   return value;
 }
 

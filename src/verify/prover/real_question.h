@@ -2,6 +2,7 @@
 // for a few facts.
 #pragma once
 
+#include <initializer_list>
 #include <map>
 #include <optional>
 #include <set>
@@ -45,10 +46,13 @@ class RealQuestion {
                    const std::string& power);
   void relate_circular(const std::string& argument);
   void relate_hyperbolic(const std::string& argument);
-  void relate_division(const std::string& type, const std::string& dividend, const std::string& divisor);
+  void relate_division(DataType dtype, const std::string& dividend, const std::string& divisor);
   void add_facts_of_power(const std::string& base, const std::string& exponent, const std::string& value);
-  /// Nothing where it is no function of bits.
-  static std::optional<DataType> type_of_bits(std::string_view function);
+  /// Of what a function is one of these operations ("& of int32"); nothing where it is another.
+  static std::optional<DataType> type_of(std::string_view function, std::initializer_list<std::string_view> operations);
+  static std::optional<DataType> type_of_bits(std::string_view function) {
+    return type_of(function, {"&", "|", "^", "not"});
+  }
   Bits bits(const Element& element, DataType dtype);
   std::string word(const Bits& bits, DataType dtype);
 
