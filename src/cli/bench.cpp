@@ -33,8 +33,10 @@ struct BenchOptions : CommonOptions {
 Result<BenchSession> open_bench(const BenchOptions& options, bool timed) {
   TRY(LoadedArtifact artifact,
       load_artifact(options.file, options, timed_session(timed), options.choices, options.inputs));
-  TRY(std::vector<Tensor> inputs,
+  TRY(const std::vector<te::Array> arrays,
       model_inputs(artifact.interface, options.file, options.inputs, options, artifact.demands));
+  std::vector<Tensor> inputs;
+  for (const te::Array& array : arrays) inputs.push_back(te::to_tensor(array));
   return BenchSession::make(std::move(artifact), std::move(inputs));
 }
 

@@ -47,8 +47,8 @@ Result<InputSets> input_sets(Graph& graph, const std::string& file, const Compar
   }
   CommonOptions seeded = options;
   for (int run = 0; run < runs; ++run, ++seeded.seed) {
-    TRY(const std::vector<Tensor> tensors, model_inputs(graph, file, options.inputs, seeded, demands));
-    sets.push_back(te::to_arrays(tensors));
+    TRY(std::vector<te::Array> inputs, model_inputs(graph, file, options.inputs, seeded, demands));
+    sets.push_back(std::move(inputs));
   }
   return sets;
 }
@@ -77,8 +77,7 @@ Result<Equivalence> on_inputs(Graph& graph, const std::string& file, const Compa
     if (are_given || set < static_cast<int>(first.size())) return first[are_given ? 0 : set];
     CommonOptions seeded = options;
     seeded.seed += static_cast<uint64_t>(set);
-    TRY(const std::vector<Tensor> tensors, model_inputs(graph, file, options.inputs, seeded));
-    return te::to_arrays(tensors);
+    return model_inputs(graph, file, options.inputs, seeded);
   };
   return compare(inputs, static_cast<int>(first.size()));
 }

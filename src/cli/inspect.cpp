@@ -18,6 +18,7 @@
 #include "graph/edit.h"
 #include "graph/infer.h"
 #include "graph/op_def.h"
+#include "graph/sequence_ops.h"
 #include "graph/text.h"
 
 namespace isomer::cli {
@@ -72,6 +73,7 @@ using CapabilityKey = std::tuple<std::string, std::string, std::string>;  // ope
 
 /// What becomes of a node, and why it is not compiled.
 std::pair<std::string, std::string> status_of(const Graph& graph, const Node& node) {
+  if (node.is_opaque() && is_sequence_op(node)) return {"interpreted", "it is an operator on sequences or optionals"};
   if (node.is_opaque()) return {"unsupported", node.opaque_reason};
   if (!node.op->compute && std::holds_alternative<std::monostate>(node.op->form))
     return {"interpreted", "it is neither a tensor expression nor a branch or a loop"};

@@ -6,7 +6,8 @@
 #include "cli/load_model.h"
 #include "cli/numpy_file.h"
 #include "graph/bind.h"
-#include "graph/onnx/tensor_file.h"
+#include "graph/onnx/types.h"
+#include "graph/onnx/value_file.h"
 #include "graph/te/integer.h"
 #include "util/parse_number.h"
 
@@ -19,20 +20,26 @@ Error bad_flag(std::string_view flag, std::string_view expected, std::string_vie
   return {ErrorKind::kUsage, std::string(flag), fmt::format("{} expected, '{}' found", expected, found)};
 }
 
-/// Tensors read so far, by position among the graph's inputs.
+Result<void> check_readable(const std::string& path, MemoryLimit memory) {
+  // The file is mapped, what is parsed of it a copy, the tensor another.
+  constexpr int64_t kCopies = 3;
+  std::error_code error;
+  const auto size = fs::file_size(path, error);
+  return error ? Result<void>() : memory.check(te::saturating_mul(static_cast<int64_t>(size), kCopies), "reading it");
+}
+
+/// Values read so far, by position among the graph's inputs.
 class Loaded {
  public:
-  explicit Loaded(const Graph& graph) : graph_(graph), tensors_(graph.inputs().size()) {}
+  explicit Loaded(const Graph& graph) : graph_(graph), values_(graph.inputs().size()) {}
 
-  Result<void> put(const std::string& name, Tensor tensor) {
-    for (size_t i = 0; i < tensors_.size(); ++i)
-      if (graph_.value(graph_.inputs()[i]).name == name) return put(i, std::move(tensor));
+  Result<size_t> position(const std::string& name) const {
+    for (size_t i = 0; i < values_.size(); ++i)
+      if (graph_.value(graph_.inputs()[i]).name == name) return i;
     return bad_flag("--load-inputs", "the name of an input", name);
   }
 
   Result<void> put(size_t position, Tensor tensor) {
-    if (position >= tensors_.size())
-      return invalid("--load-inputs", "at most {} inputs expected, more found", tensors_.size());
     const Value& value = graph_.value(graph_.inputs()[position]);
     const bool is_other = value.type.is_tensor() && value.type.dtype != tensor.dtype();
     const auto was = is_other ? as_it_was(tensor, value.type.dtype) : std::nullopt;
@@ -40,52 +47,46 @@ class Loaded {
       return invalid(value.name, "{} expected, {} found", name(value.type.dtype), name(tensor.dtype()));
     if (!is_computable(tensor.dtype()))
       return unsupported(value.name, "an input of a number type expected, {} found", name(tensor.dtype()));
-    if (was) tensor = *was;
-    tensors_[position] = std::move(tensor);
+    values_[position] = te::Array::from(was ? *was : tensor);
     return {};
+  }
+
+  /// From a file, which what is wrong with it for the model names.
+  Result<void> read(size_t position, const std::string& path, MemoryLimit memory) {
+    auto done = [&]() -> Result<void> {
+      TRY_VOID(check_readable(path, memory));
+      const bool is_array = has_ending(path, ".npy");
+      const ValueType& type = graph_.value(graph_.inputs()[position]).type;
+      if (type.kind == ValueType::Kind::kOther && !is_array) {
+        TRY(values_[position], read_value_file(path, type));
+        return {};
+      }
+      TRY(Tensor tensor, is_array ? read_npy(path) : read_tensor_file(path));
+      return put(position, std::move(tensor));
+    }();
+    if (!done.ok() && done.error().where != path) return std::move(done).error().within(path);
+    return done;
   }
 
   /// The n-th input that is not an initializer.
   std::optional<size_t> required_position(size_t n) const {
-    for (size_t i = 0; i < tensors_.size(); ++i)
+    for (size_t i = 0; i < values_.size(); ++i)
       if (!graph_.value(graph_.inputs()[i]).constant && n-- == 0) return i;
     return std::nullopt;
   }
 
   /// The only one that a model asks for: the one that is not an initializer, or the one that there is.
   std::optional<size_t> only_position() const {
-    if (tensors_.size() == 1) return 0;
+    if (values_.size() == 1) return 0;
     return required_position(1) ? std::nullopt : required_position(0);
   }
 
-  const std::vector<std::optional<Tensor>>& tensors() const { return tensors_; }
+  const std::vector<std::optional<te::Array>>& values() const { return values_; }
 
  private:
   const Graph& graph_;
-  std::vector<std::optional<Tensor>> tensors_;
+  std::vector<std::optional<te::Array>> values_;
 };
-
-Result<Tensor> load_single(const std::string& path, MemoryLimit memory) {
-  // The file is mapped, what is parsed of it a copy, the tensor another.
-  constexpr int64_t kCopies = 3;
-  std::error_code error;
-  const auto size = fs::file_size(path, error);
-  if (!error)
-    if (auto fits = memory.check(te::saturating_mul(static_cast<int64_t>(size), kCopies), "reading it"); !fits.ok())
-      return std::move(fits).error().within(path);
-  if (has_ending(path, ".npy")) return read_npy(path);
-  auto tensor = read_tensor_file(path);
-  if (!tensor.ok()) return std::move(tensor).error().within(path);
-  return tensor;
-}
-
-/// Of a file, which what is wrong with it for the model names.
-template <class Place>
-Result<void> put_from(const std::string& path, const Place& place, Tensor tensor, Loaded& loaded) {
-  auto done = loaded.put(place, std::move(tensor));
-  if (!done.ok() && done.error().kind != ErrorKind::kUsage) return std::move(done).error().within(path);
-  return done;
-}
 
 Result<void> load_folder(const std::string& folder, Loaded& loaded, MemoryLimit memory) {
   for (size_t n = 0;; ++n) {
@@ -94,10 +95,9 @@ Result<void> load_folder(const std::string& folder, Loaded& loaded, MemoryLimit 
       if (n == 0) return invalid(folder, "input_0.pb expected, none found");
       return {};
     }
-    TRY(Tensor tensor, load_single(file.string(), memory));
     const auto position = loaded.required_position(n);
     if (!position) return invalid(file.string(), "no input of the model is left for it");
-    TRY_VOID(put_from(file.string(), *position, std::move(tensor), loaded));
+    TRY_VOID(loaded.read(*position, file.string(), memory));
   }
 }
 
@@ -117,19 +117,21 @@ Result<void> load(const std::string& argument, const Graph& graph, Loaded& loade
   if (fs::is_directory(argument, error)) return load_folder(argument, loaded, memory);
   const size_t colon = end_of_name(argument, graph);
   if (!fs::exists(argument, error) && colon != std::string::npos) {
-    const std::string path = argument.substr(colon + 1);
-    TRY(Tensor tensor, load_single(path, memory));
-    return put_from(path, argument.substr(0, colon), std::move(tensor), loaded);
+    TRY(const size_t position, loaded.position(argument.substr(0, colon)));
+    return loaded.read(position, argument.substr(colon + 1), memory);
   }
   if (has_ending(argument, ".npz")) {
     TRY(std::vector<NamedTensor> arrays, read_npz(argument, memory));
-    for (auto& [name, tensor] : arrays) TRY_VOID(put_from(argument, name, std::move(tensor), loaded));
+    for (auto& [name, tensor] : arrays) {
+      TRY(const size_t position, loaded.position(name));
+      if (auto done = loaded.put(position, std::move(tensor)); !done.ok())
+        return std::move(done).error().within(argument);
+    }
     return {};
   }
   const auto only = loaded.only_position();
   if (!only) return bad_flag("--load-inputs", "name:FILE for a model with several inputs", argument);
-  TRY(Tensor tensor, load_single(argument, memory));
-  return put_from(argument, *only, std::move(tensor), loaded);
+  return loaded.read(*only, argument, memory);
 }
 
 Result<void> check_names(const Graph& graph, const FillOptions& fill) {
@@ -150,8 +152,9 @@ Result<Loaded> load_all(const Graph& graph, const InputOptions& inputs, MemoryLi
 /// Binds what the loaded tensors say of the graph's shapes.
 Result<void> bind_to(Graph& graph, const Loaded& loaded) {
   std::map<std::string, Dims> shapes;
-  for (size_t i = 0; i < loaded.tensors().size(); ++i)
-    if (const auto& tensor = loaded.tensors()[i]) shapes.emplace(graph.value(graph.inputs()[i]).name, tensor->dims());
+  for (size_t i = 0; i < loaded.values().size(); ++i)
+    if (const auto& value = loaded.values()[i]; value && value->is_tensor())
+      shapes.emplace(graph.value(graph.inputs()[i]).name, value->dims());
   return bind_inputs(graph, {}, shapes);
 }
 
@@ -183,27 +186,41 @@ Result<void> bind_loaded(Graph& graph, const InputOptions& inputs, MemoryLimit m
   return bind_to(graph, loaded);
 }
 
-Result<std::vector<Tensor>> model_inputs(Graph& graph, const std::string& file, const InputOptions& inputs,
-                                         const CommonOptions& options, const std::map<std::string, Demand>& demands) {
+Result<std::vector<te::Array>> model_inputs(Graph& graph, const std::string& file, const InputOptions& inputs,
+                                            const CommonOptions& options,
+                                            const std::map<std::string, Demand>& demands) {
   TRY(const Loaded loaded, load_all(graph, inputs, options.memory_limit()));
   TRY_VOID(bind_to(graph, loaded));
   TRY_VOID(bind_free_dims(graph, file, options));
-  const auto& given = loaded.tensors();
   TRY(FillOptions fill, fill_options(inputs, options.seed));
   TRY_VOID(check_names(graph, fill));
   fill.demands = demands;
   fill.memory = options.memory_limit();
-  std::vector<Tensor> tensors;
-  const bool all_loaded = std::all_of(given.begin(), given.end(), [](const auto& t) { return t.has_value(); });
-  if (!all_loaded) {
-    auto made = generate_inputs(graph, fill);
-    if (!made.ok()) return std::move(made).error().within(file);
-    tensors = *std::move(made);
+  std::vector<te::Array> values;
+  bool all_loaded = true;
+  // Only tensors are made.
+  Graph rest = graph;
+  std::vector<ValueId> tensors;
+  for (size_t i = 0; i < graph.inputs().size(); ++i) {
+    const Value& value = graph.value(graph.inputs()[i]);
+    const bool is_other = value.type.kind == ValueType::Kind::kOther;
+    values.push_back(loaded.values()[i].value_or(te::Array()));
+    if (is_other && values[i].empty())
+      return unsupported(value.name, "{} that --load-inputs gives expected, none found", text_of_other(value.type))
+          .within(file);
+    if (!is_other) tensors.push_back(graph.inputs()[i]);
+    all_loaded &= !values[i].empty();
   }
-  tensors.resize(given.size());
-  for (size_t i = 0; i < given.size(); ++i)
-    if (given[i]) tensors[i] = *given[i];
-  return tensors;
+  if (all_loaded) return values;
+  rest.set_inputs(tensors);
+  auto made = generate_inputs(rest, fill);
+  if (!made.ok()) return std::move(made).error().within(file);
+  for (size_t i = 0, k = 0; i < values.size(); ++i) {
+    if (k == tensors.size() || graph.inputs()[i] != tensors[k]) continue;
+    if (values[i].empty()) values[i] = te::Array::from((*made)[k]);
+    ++k;
+  }
+  return values;
 }
 
 }  // namespace isomer::cli

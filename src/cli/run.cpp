@@ -11,10 +11,9 @@
 #include "cli/settings.h"
 #include "driver/code_of_model.h"
 #include "driver/staging_folder.h"
-#include "graph/interface.h"
 #include "graph/interpret.h"
 #include "graph/memory_estimate.h"
-#include "graph/onnx/tensor_file.h"
+#include "graph/onnx/value_file.h"
 #include "graph/te/integer.h"
 #include "search/code/run_artifact.h"
 
@@ -53,22 +52,39 @@ Summary summarize(const te::Array& array) {
 /// JSON has no infinities or NaN: null stands for them.
 json number(double value) { return std::isfinite(value) ? json(value) : json(nullptr); }
 
-json describe(const std::string& name, const te::Array& array) {
-  const Summary summary = summarize(array);
-  return {{"name", name},
-          {"dtype", isomer::name(array.dtype())},
-          {"shape", array.dims()},
-          {"min", number(summary.min)},
-          {"max", number(summary.max)},
-          {"mean", number(summary.mean)},
-          {"finite", summary.finite}};
+/// A sequence by its elements, an optional without a value as null.
+json describe(const te::Array& value) {
+  if (value.is_none()) return nullptr;
+  if (const auto* elements = value.sequence_elements()) {
+    json list = json::array();
+    for (const te::Array& element : *elements) list.push_back(describe(element));
+    return list;
+  }
+  const Summary summary = summarize(value);
+  return {{"dtype", isomer::name(value.dtype())}, {"shape", value.dims()},        {"min", number(summary.min)},
+          {"max", number(summary.max)},           {"mean", number(summary.mean)}, {"finite", summary.finite}};
+}
+
+struct Output {
+  std::string name;
+  ValueType type;
+  te::Array value;
+};
+
+/// Arrays of an .npz: elements of a sequence are called "name.0", "name.1", …
+void add_arrays(const std::string& name, const te::Array& value, std::vector<NamedTensor>& arrays) {
+  if (value.is_tensor()) arrays.emplace_back(name, te::to_tensor(value));
+  if (const auto* elements = value.sequence_elements())
+    for (size_t k = 0; k < elements->size(); ++k) add_arrays(fmt::format("{}.{}", name, k), (*elements)[k], arrays);
 }
 
 /// Written; released, they have their names.
-Result<StagingFolder> save(const std::string& place, const std::vector<NamedTensor>& outputs) {
+Result<StagingFolder> save(const std::string& place, const std::vector<Output>& outputs) {
   if (has_ending(place, ".npz")) {
     TRY(StagingFolder staging, StagingFolder::beside(place));
-    TRY_VOID(write_npz(staging.file(), outputs));
+    std::vector<NamedTensor> arrays;
+    for (const Output& output : outputs) add_arrays(output.name, output.value, arrays);
+    TRY_VOID(write_npz(staging.file(), arrays));
     return staging;
   }
   std::error_code error;
@@ -76,19 +92,37 @@ Result<StagingFolder> save(const std::string& place, const std::vector<NamedTens
   if (error) return invalid(place, "a folder that can be made expected, {} found", error.message());
   TRY(StagingFolder staging, StagingFolder::in(place));
   for (size_t i = 0; i < outputs.size(); ++i)
-    TRY_VOID(write_tensor_file(staging.path() / fmt::format("output_{}.pb", i), outputs[i].first, outputs[i].second));
+    TRY_VOID(write_value_file(staging.path() / fmt::format("output_{}.pb", i), outputs[i].name, outputs[i].value,
+                              outputs[i].type));
   return staging;
 }
 
-void print(const json& outputs, const RunOptions& options) {
-  if (options.json) {
-    fmt::print("{}\n", json_text({{"outputs", outputs}}));
-    return;
+/// A line a tensor; elements of a sequence are called as in an .npz.
+void print_value(const std::string& name, const json& value) {
+  if (value.is_null()) fmt::print("{} has no value\n", name);
+  if (value.is_array()) {
+    if (value.empty()) fmt::print("{} is an empty sequence\n", name);
+    for (size_t k = 0; k < value.size(); ++k) print_value(fmt::format("{}.{}", name, k), value[k]);
   }
-  for (const json& output : outputs)
-    fmt::print("{} {}{} min {} max {} mean {}{}\n", printable(output["name"].get<std::string>()),
-               output["dtype"].get<std::string>(), output["shape"].dump(), output["min"].dump(), output["max"].dump(),
-               output["mean"].dump(), output["finite"].get<bool>() ? "" : " (not finite)");
+  if (!value.is_object()) return;
+  fmt::print("{} {}{} min {} max {} mean {}{}\n", name, value["dtype"].get<std::string>(), value["shape"].dump(),
+             value["min"].dump(), value["max"].dump(), value["mean"].dump(),
+             value["finite"].get<bool>() ? "" : " (not finite)");
+}
+
+void print(const std::vector<Output>& outputs, const RunOptions& options) {
+  json report = json::array();
+  for (const Output& output : outputs) {
+    json value = describe(output.value);
+    if (!options.json) {
+      print_value(printable(output.name), value);
+      continue;
+    }
+    if (!output.value.is_tensor()) value = {{output.value.is_none() ? "optional" : "sequence", std::move(value)}};
+    value["name"] = output.name;
+    report.push_back(std::move(value));
+  }
+  if (options.json) fmt::print("{}\n", json_text({{"outputs", report}}));
 }
 
 /// The model as it runs: what its inputs and outputs are, and their values.
@@ -99,8 +133,7 @@ struct Ran {
 
 Result<std::vector<te::Array>> inputs_of(Graph& graph, const RunOptions& options,
                                          const std::map<std::string, Demand>& demands = {}) {
-  TRY(const std::vector<Tensor> tensors, model_inputs(graph, options.file, options.inputs, options, demands));
-  return te::to_arrays(tensors);
+  return model_inputs(graph, options.file, options.inputs, options, demands);
 }
 
 template <class T>
@@ -144,7 +177,6 @@ Result<std::vector<te::Array>> interpreted(LoadedModel& model, std::optional<std
 }
 
 Result<std::vector<te::Array>> outputs_of(LoadedModel& model, const RunOptions& options) {
-  TRY_VOID(in_file(expect_tensors(model.graph), options));
   // Files may bind dims, so they are read first; inputs are made when it is known that all of it fits.
   std::optional<std::vector<te::Array>> arrays;
   if (options.inputs.files.empty()) {
@@ -185,21 +217,17 @@ Result<void> run(const RunOptions& options) {
                    "a folder or FILE.npz expected, '" + options.save_outputs + "' found"};
   TRY(const Ran ran, is_artifact(options.file) ? run_artifact_file(options) : run_model_file(options));
   const Graph& graph = ran.graph;
-  const std::vector<te::Array>* outputs = &ran.outputs;
-  std::vector<NamedTensor> tensors;
-  json report = json::array();
-  for (size_t i = 0; i < outputs->size(); ++i) {
-    const std::string& name = graph.value(graph.outputs()[i]).name;
-    const te::Array& array = (*outputs)[i];
-    report.push_back(describe(name, array));
-    if (!options.save_outputs.empty()) tensors.emplace_back(name, te::to_tensor(array));
+  std::vector<Output> outputs;
+  for (size_t i = 0; i < ran.outputs.size(); ++i) {
+    const Value& value = graph.value(graph.outputs()[i]);
+    outputs.push_back({value.name, value.type, ran.outputs[i]});
   }
   std::optional<StagingFolder> saved;
   if (!options.save_outputs.empty()) {
-    TRY(StagingFolder staging, save(options.save_outputs, tensors));
+    TRY(StagingFolder staging, save(options.save_outputs, outputs));
     saved.emplace(std::move(staging));
   }
-  TRY_VOID(print_results([&] { print(report, options); }));
+  TRY_VOID(print_results([&] { print(outputs, options); }));
   return saved ? saved->release() : Result<void>();
 }
 

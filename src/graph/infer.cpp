@@ -132,8 +132,11 @@ Result<Bindings> bind_types(const OpContext& context) {
   for (int i = 0; i < context.input_count(); ++i) {
     if (!context.has_input(i) || context.type(i).kind == ValueType::Kind::kUnknown) continue;
     const Parameter& parameter = *formal(op.inputs, i);
-    if (!context.type(i).is_tensor())
+    if (!context.type(i).is_tensor()) {
+      // Bodies take what their operators do.
+      if (op.control && parameter.heterogeneous) continue;
       return context.unsupported("a tensor as {} expected, something else found", parameter.name);
+    }
     const DataType dtype = context.dtype(i);
     if (!allowed_types(op, parameter.type).contains(dtype))
       return is_computable(dtype)

@@ -7,6 +7,7 @@
 #include "graph/infer.h"
 #include "graph/op_context.h"
 #include "graph/run_order.h"
+#include "graph/sequence_ops.h"
 #include "graph/te/interpret.h"
 #include "util/parallel.h"
 #include "util/stop.h"
@@ -30,6 +31,8 @@ struct Shown {
 
 Shown show(const Array& array, const Tensor* constant) {
   Shown shown;
+  shown.type.kind = ValueType::Kind::kOther;
+  if (!array.is_tensor()) return shown;
   shown.type = ValueType::tensor(array.dtype(), Shape(array.dims().begin(), array.dims().end()));
   if (constant)
     shown.tensor = *constant;
@@ -90,7 +93,7 @@ class Interpreter {
  private:
   class Bodies : public BodyRunner {
    public:
-    Bodies(Interpreter& interpreter, const ControlForm& form, std::vector<Array> captures)
+    Bodies(Interpreter& interpreter, ControlForm form, std::vector<Array> captures)
         : interpreter_(interpreter), form_(form), captures_(std::move(captures)) {}
     Result<std::vector<Array>> run(const Graph& body, std::span<const Array> inputs) override {
       if (++interpreter_.body_runs_ > kMaxBodyRuns)
@@ -110,7 +113,7 @@ class Interpreter {
     }
 
     Interpreter& interpreter_;
-    const ControlForm& form_;
+    const ControlForm form_;
     std::vector<Array> captures_;
     const int64_t before_ = Array::live_bytes();
   };
@@ -135,8 +138,9 @@ class Interpreter {
         continue;
       }
       if (outermost) TRY_VOID(check_input(value, inputs[i], symbols));
-      arrays[graph.inputs()[i].index] =
-          outermost && options_.movement ? moved_input(inputs[i], *options_.movement, random_) : inputs[i];
+      arrays[graph.inputs()[i].index] = outermost && options_.movement && inputs[i].is_tensor()
+                                            ? moved_input(inputs[i], *options_.movement, random_)
+                                            : inputs[i];
     }
     return {};
   }
@@ -147,6 +151,7 @@ class Interpreter {
                      fmt::join(array.dims(), ","));
     };
     if (!value.type.is_tensor()) return {};
+    if (!array.is_tensor()) return invalid(value.name, "{} expected, another kind of value found", value.type.text());
     if (value.type.dtype != array.dtype() && value.type.dtype != DataType::kUndefined) return mismatch();
     if (!value.type.shape) return {};
     if (value.type.shape->size() != array.dims().size()) return mismatch();
@@ -183,12 +188,17 @@ class Interpreter {
   Result<void> run_node(const Graph& graph, NodeId id, std::vector<Array>& arrays, bool outermost) {
     const Node& node = graph.node(id);
     const std::string place = label(graph, id);
-    if (node.is_opaque()) return unsupported(place, "an operator that can be run expected: {}", node.opaque_reason);
+    if (node.is_opaque() && !is_sequence_op(node))
+      return unsupported(place, "an operator that can be run expected: {}", node.opaque_reason);
     auto inputs = fetch_all(graph, node.inputs, arrays);
     if (!inputs.ok()) return std::move(inputs).error().within(place);
     TRY(std::vector<Array> outputs, evaluate(graph, node, place, *inputs, arrays));
     for (size_t i = 0; i < node.outputs.size() && i < outputs.size(); ++i) {
       if (!node.outputs[i].valid()) continue;
+      if (!outputs[i].is_tensor()) {
+        arrays[node.outputs[i].index] = std::move(outputs[i]);
+        continue;
+      }
       if (options_.round_values)
         if (auto rounded = round_elements(outputs[i], options_.memory); !rounded.ok())
           return std::move(rounded).error().within(place);
@@ -201,6 +211,11 @@ class Interpreter {
 
   Result<std::vector<Array>> evaluate(const Graph& graph, const Node& node, const std::string& place,
                                       const std::vector<Array>& inputs, const std::vector<Array>& arrays) {
+    if (is_sequence_op(node) && (node.is_opaque() || !inputs[0].is_tensor())) {
+      TRY(std::vector<Array> captured, fetch_all(graph, node.captures, arrays));
+      Bodies bodies(*this, {}, std::move(captured));
+      return run_sequence_op(node, place, inputs, bodies);
+    }
     std::vector<Shown> shown(inputs.size());
     std::vector<OpContext::Input> formal(inputs.size());
     for (size_t i = 0; i < inputs.size(); ++i) {

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "cli/command_line.h"
-#include "graph/onnx/tensor_file.h"
+#include "graph/onnx/value_file.h"
 #include "support/long_run.h"
 #include "util/random.h"
 
@@ -331,6 +331,76 @@ TEST_F(CommandLine, IntegerInputsStayBelowWhatTheyIndex) {
   const Outcome outcome = isomer({"run", model(kLookup, "lookup.onnx"), "--interpret", "-q", "--json"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_LE(json::parse(outcome.out)["outputs"][0]["max"], 6);
+}
+
+// The type of `list` is a sequence of float32, of `perhaps` an optional one of these.
+constexpr const char* kList = R"(opset 18
+graph list(list: other "22060a040a020801", perhaps: other "4a060a040a020801", x: float32[2]) -> (longer: other "22060a040a020801", has: bool[], same: other "4a060a040a020801") {
+  longer: other "22060a040a020801" = SequenceInsert(list, x)
+  has: bool[] = OptionalHasElement(perhaps)
+  same: other "4a060a040a020801" = Identity(perhaps)
+}
+)";
+
+TEST_F(CommandLine, SequencesAndOptionalsAreReadAndWritten) {
+  const std::string file = model(kList, "list.onnx");
+  const auto x = te::Array::from(Tensor::from_doubles(DataType::kFloat32, {2}, std::vector<double>{1, 2}));
+  const std::string list_type = "\x22\x06\x0a\x04\x0a\x02\x08\x01", optional_type = "\x4a\x06\x0a\x04\x0a\x02\x08\x01";
+  const ValueType list{ValueType::Kind::kOther, {}, {}, list_type},
+      optional{ValueType::Kind::kOther, {}, {}, optional_type};
+  std::filesystem::create_directory(path("set"));
+  ASSERT_TRUE(write_value_file(path("set/input_0.pb"), "list", te::Array::sequence({x}), list).ok());
+  ASSERT_TRUE(write_value_file(path("set/input_1.pb"), "perhaps", te::Array::none(), optional).ok());
+  const Outcome outcome =
+      isomer({"run", file, "-q", "--json", "--load-inputs", path("set"), "--save-outputs", path("out")});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const json outputs = json::parse(outcome.out)["outputs"];
+  EXPECT_EQ(outputs[0]["name"], "longer");
+  EXPECT_EQ(outputs[0]["sequence"].size(), 2u);
+  EXPECT_EQ(outputs[0]["sequence"][0]["max"], 2);
+  EXPECT_EQ(outputs[1]["max"], 0);
+  EXPECT_TRUE(outputs[2]["optional"].is_null());
+  const auto longer = read_value_file(path("out/output_0.pb"), list),
+             same = read_value_file(path("out/output_2.pb"), optional);
+  ASSERT_TRUE(longer.ok() && same.ok());
+  ASSERT_TRUE(longer->sequence_elements());
+  EXPECT_EQ(longer->sequence_elements()->size(), 2u);
+  EXPECT_TRUE(same->is_none());
+  EXPECT_THAT(isomer({"run", file, "-q", "--load-inputs", path("set")}).out,
+              AllOf(HasSubstr("longer.0 float32[2] min 1.0 max 2.0"), HasSubstr("longer.1 float32[2]"),
+                    HasSubstr("same has no value")));
+  EXPECT_THAT(isomer({"run", file}).err,
+              HasSubstr("list: a sequence of float32 that --load-inputs gives expected, none found"));
+  EXPECT_EQ(isomer({"run", file}).exit_code, 3);
+}
+
+TEST_F(CommandLine, SequencesAreCompared) {
+  const auto rows = [&](const std::string& change, const std::string& name) {
+    return model(fmt::format(R"(opset 18
+graph rows(x: float32[4,2], n: int64[]) -> (list: other "22060a040a020801", y: float32[4,2]) {{
+  c: float32[] = {{2}}
+  changed = {}
+  list: other "22060a040a020801" = SplitToSequence(changed, n)
+  again: float32[4,2] = ConcatFromSequence(list) {{axis=0}}
+  y = Relu(again)
+}}
+)",
+                             change),
+                 name);
+  };
+  const std::string doubled = rows("Add(x, x)", "doubled.onnx"), twice = rows("Mul(x, c)", "twice.onnx"),
+                    same = rows("Identity(x)", "same.onnx");
+  const std::vector<std::string> sizes = {"--val-range", "n:[1,3]", "-q"};
+  const auto compare = [&](const std::string& a, const std::string& b) {
+    std::vector<std::string> arguments = {"compare", a, b};
+    arguments.insert(arguments.end(), sizes.begin(), sizes.end());
+    return isomer(arguments);
+  };
+  EXPECT_EQ(compare(doubled, twice).exit_code, 0);
+  expect_error(compare(doubled, same), 1, "list.0");
+  const Outcome optimized = isomer({"optimize", doubled, "-o", path("o.onnx")});
+  EXPECT_EQ(optimized.exit_code, 0) << optimized.err;
+  EXPECT_THAT(optimized.out + optimized.err, Not(HasSubstr("cannot be run here")));
 }
 
 TEST_F(CommandLine, InputsLoadAndOutputsSaveInEveryFormat) {
@@ -1000,7 +1070,7 @@ graph g(x: float32[4]) -> (y, z) {
             std::pair(std::string("interpreted"), std::string("the rank of what it reads or makes is not known")));
 }
 
-TEST_F(CommandLine, RunSaysWhichInputOrOutputIsNoTensor) {
+TEST_F(CommandLine, CompileSaysWhichInputOrOutputIsNoTensor) {
   const std::string made = model(R"(opset 17
 graph g(x: float32[2]) -> (s: other "22060a040a020801") {
   s: other "22060a040a020801" = SequenceConstruct(x, x)
@@ -1013,15 +1083,9 @@ graph g(o: other "4a0c0a0a0a08080112040a020802") -> (y: bool[]) {
 }
 )",
                                   "given.onnx");
-  for (const std::vector<std::string>& options : {std::vector<std::string>(), {"--interpret"}}) {
-    const auto run = [&](const std::string& file) {
-      std::vector<std::string> arguments = {"run", file};
-      arguments.insert(arguments.end(), options.begin(), options.end());
-      return isomer(arguments);
-    };
-    expect_error(run(made), 3, "s: an output that is a tensor expected, a sequence of float32 found");
-    expect_error(run(given), 3, "o: an input that is a tensor expected, an optional float32 found");
-  }
+  const auto compile = [&](const std::string& file) { return isomer({"compile", file, "-o", path("out.iso")}); };
+  expect_error(compile(made), 3, "s: an output that is a tensor expected, a sequence of float32 found");
+  expect_error(compile(given), 3, "o: an input that is a tensor expected, an optional float32 found");
 }
 
 TEST_F(CommandLine, RunGivesAnOutputAsOftenAsItIsListed) {

@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <variant>
+
 #include "graph/interpret.h"
 #include "onnx/messages.h"
 
@@ -107,6 +109,86 @@ TEST(Sequences, StayWhereTheFileDoesNotSayWhatIsInThem) {
       stays(index("i", {2}) + node("SequenceConstruct", "x x", "s") + node("SequenceAt", "s i", "y"), "SequenceAt"));
   EXPECT_TRUE(stays(node("SequenceEmpty", "", "s") + node("ConcatFromSequence", "s", "y", integer("axis", 0)),
                     "ConcatFromSequence"));
+}
+
+constexpr std::string_view kPlace = "input { name: 'k' type { tensor_type { elem_type: 7 shape { } } } } ";
+
+/// The same where the interpreter finds out what is in a sequence, for k = `place`; an error by its sentence.
+std::variant<std::vector<double>, std::string> found(const std::string& nodes, int64_t place) {
+  const Graph graph = graph_of(std::string(kPlace) + nodes);
+  const std::vector<double> rows = {0, 1, 2, 3, 4, 5, 6, 7};
+  const std::vector<te::Array> inputs = {te::Array::reals(DataType::kFloat32, {4, 2}, rows),
+                                         te::Array::integers(DataType::kInt64, {}, {&place, 1})};
+  const auto outputs = interpret(graph, inputs, {});
+  if (!outputs.ok()) return message_of(outputs);
+  std::vector<double> result;
+  for (int64_t i = 0; i < outputs->front().count(); ++i) result.push_back(outputs->front().as_double(i));
+  return result;
+}
+
+auto elements(const testing::Matcher<const std::vector<double>&>& matcher) {
+  return testing::VariantWith<std::vector<double>>(matcher);
+}
+auto sentence(const std::string& part) { return testing::VariantWith<std::string>(testing::HasSubstr(part)); }
+
+TEST(SequenceOps, AreInterpretedWhereDataDecide) {
+  const std::string rows = node("SplitToSequence", "x", "s", integer("keepdims", 0));
+  const std::string read = rows + node("SequenceAt", "s k", "y");
+  EXPECT_THAT(found(read, 2), elements(ElementsAre(4, 5)));
+  EXPECT_THAT(found(read, -4), elements(ElementsAre(0, 1)));
+  const std::string joined = node("ConcatFromSequence", "t", "y", integer("axis", -1) + integer("new_axis", 1));
+  EXPECT_THAT(found(rows + node("SequenceErase", "s k", "t") + joined, 1), elements(ElementsAre(0, 4, 6, 1, 5, 7)));
+  const std::string pieces = node("SplitToSequence", "x k", "t");
+  EXPECT_THAT(found(pieces + node("SequenceLength", "t", "y"), 3), elements(ElementsAre(2)));
+  EXPECT_THAT(found(pieces + index("i", {-1}) + node("SequenceAt", "t i", "y"), 3), elements(ElementsAre(6, 7)));
+  EXPECT_THAT(found(pieces + node("ConcatFromSequence", "t", "y", integer("axis", 0)), 3),
+              elements(ElementsAre(0, 1, 2, 3, 4, 5, 6, 7)));
+  // Behind the last element, too.
+  const std::string put = rows + index("i", {0}) + node("SequenceAt", "s i", "a") +
+                          node("SequenceInsert", "s a k", "t") +
+                          node("ConcatFromSequence", "t", "y", integer("axis", 0));
+  EXPECT_THAT(found(put, 4), elements(ElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 0, 1)));
+  EXPECT_THAT(found(put, 1), elements(ElementsAre(0, 1, 0, 1, 2, 3, 4, 5, 6, 7)));
+}
+
+TEST(SequenceOps, SayWhatDoesNotFit) {
+  const std::string rows = node("SplitToSequence", "x", "s");
+  EXPECT_THAT(found(rows + node("SequenceAt", "s k", "y"), 4),
+              sentence("a position in [-4, 4) of a sequence of 4 elements expected, 4 found"));
+  EXPECT_THAT(found(rows + node("SequenceErase", "s k", "y"), -5), sentence("-5 found"));
+  EXPECT_THAT(found(node("SplitToSequence", "x k", "y"), 0), sentence("pieces of at least one position expected"));
+  EXPECT_THAT(found(node("SequenceAt", "x k", "y"), 0), sentence("a sequence as input 0 expected, float32[4,2] found"));
+  EXPECT_THAT(
+      found(rows + node("SequenceInsert", "s k", "t") + node("ConcatFromSequence", "t", "y", integer("axis", 0)), 0),
+      sentence("elements that can be concatenated along axis 0 expected"));
+  EXPECT_THAT(found(rows + node("Neg", "s", "y"), 0), sentence("a tensor as X expected, something else found"));
+  EXPECT_THAT(found(node("Optional", "", "o") + node("OptionalGetElement", "o", "y"), 0),
+              sentence("an optional that has a value expected"));
+}
+
+/// A list that a loop makes longer, which starts empty.
+TEST(SequenceOps, AreStatesOfLoops) {
+  const std::string loop =
+      "node { op_type: 'SequenceEmpty' output: 'e' } initializer { name: 'go' data_type: 9 int32_data: 1 } "
+      "node { op_type: 'Loop' input: 'k' input: 'go' input: 'e' output: 't' attribute { name: 'body' type: 5 g { "
+      "input { name: 'i' type { tensor_type { elem_type: 7 shape { } } } } "
+      "input { name: 'c' type { tensor_type { elem_type: 9 shape { } } } } "
+      "input { name: 'list' type { sequence_type { elem_type { tensor_type { elem_type: 1 } } } } } "
+      "node { op_type: 'Gather' input: 'x' input: 'i' output: 'row' } "
+      "node { op_type: 'SequenceInsert' input: 'list' input: 'row' output: 'longer' } "
+      "node { op_type: 'Identity' input: 'c' output: 'goes_on' } "
+      "output { name: 'goes_on' type { tensor_type { elem_type: 9 } } } "
+      "output { name: 'longer' type { sequence_type { elem_type { tensor_type { elem_type: 1 } } } } } } } } ";
+  const std::string joined = node("ConcatFromSequence", "t", "y", integer("axis", 0) + integer("new_axis", 1));
+  EXPECT_THAT(found(loop + joined, 3), elements(ElementsAre(0, 1, 2, 3, 4, 5)));
+  EXPECT_THAT(found(loop + node("SequenceLength", "t", "y"), 0), elements(ElementsAre(0)));
+  EXPECT_THAT(found(loop + joined, 0), sentence("at least one element expected, an empty sequence found"));
+}
+
+TEST(SequenceOps, TellWhetherAnOptionalHasAValue) {
+  EXPECT_THAT(found(node("OptionalHasElement", "x", "y"), 0), elements(ElementsAre(1)));
+  EXPECT_THAT(found(node("Optional", "", "o") + node("OptionalHasElement", "o", "y"), 0), elements(ElementsAre(0)));
+  EXPECT_THAT(found(node("Optional", "k", "o") + node("OptionalGetElement", "o", "y"), 5), elements(ElementsAre(5)));
 }
 
 }  // namespace

@@ -6,9 +6,10 @@
 #include <cstring>
 
 #include "graph/onnx/sparse_writer.h"
-#include "graph/onnx/tensor_file.h"
 #include "graph/onnx/tensor_reader.h"
 #include "graph/onnx/tensor_writer.h"
+#include "graph/onnx/types.h"
+#include "graph/onnx/value_file.h"
 #include "onnx/messages.h"
 #include "support/files.h"
 
@@ -195,6 +196,64 @@ TEST(TensorFiles, ReadWhatTheyWrote) {
   }
   write_file(path, "not a tensor");
   EXPECT_THAT(message_of(read_tensor_file(path)), HasSubstr("a TensorProto expected"));
+}
+
+/// Text of a TypeProto.
+ValueType type_of(std::string_view text) {
+  onnx_proto::TypeProto proto;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(std::string(text), &proto));
+  auto type = read_type(proto, "x");
+  EXPECT_TRUE(type.ok());
+  return *std::move(type);
+}
+
+std::string shown(const te::Array& value) {
+  if (value.is_none()) return "none";
+  if (const auto* elements = value.sequence_elements()) {
+    std::string text = "[";
+    for (const te::Array& element : *elements) text += shown(element) + " ";
+    return text + "]";
+  }
+  return te::to_tensor(value).content_hash().hex();
+}
+
+TEST(ValueFiles, HoldSequencesAndOptionals) {
+  constexpr std::string_view kFloats = "tensor_type { elem_type: 1 }";
+  const std::string list = fmt::format("sequence_type {{ elem_type {{ {} }} }}", kFloats),
+                    lists = fmt::format("sequence_type {{ elem_type {{ {} }} }}", list),
+                    perhaps = fmt::format("optional_type {{ elem_type {{ {} }} }}", kFloats),
+                    perhaps_list = fmt::format("optional_type {{ elem_type {{ {} }} }}", list),
+                    list_of_perhaps = fmt::format("sequence_type {{ elem_type {{ {} }} }}", perhaps);
+  const std::vector<double> numbers = {1, -2, 0.5};
+  const auto x = te::Array::reals(DataType::kFloat32, {3}, numbers),
+             y = te::Array::reals(DataType::kFloat16, {1, 3}, numbers);
+  const auto sequence = [](std::vector<te::Array> elements) { return te::Array::sequence(std::move(elements)); };
+  const std::vector<std::pair<std::string, te::Array>> cases = {
+      {list, sequence({})},
+      {list, sequence({x, y})},
+      {lists, sequence({})},
+      {lists, sequence({sequence({x}), sequence({}), sequence({y, x})})},
+      {perhaps, te::Array::none()},
+      {perhaps, x},
+      {perhaps_list, te::Array::none()},
+      {perhaps_list, sequence({y})},
+      {perhaps_list, sequence({})},
+      {list_of_perhaps, sequence({x, te::Array::none()})},
+  };
+  ScratchFolder folder;
+  const auto path = folder.path() / "v.pb";
+  for (const auto& [text, value] : cases) {
+    const ValueType type = type_of(text);
+    const auto written = write_value_file(path, "v", value, type);
+    ASSERT_TRUE(written.ok()) << written.error().message();
+    const auto back = read_value_file(path, type);
+    ASSERT_TRUE(back.ok()) << back.error().message();
+    EXPECT_EQ(shown(*back), shown(value)) << text;
+  }
+  write_file(path, "not a sequence");
+  EXPECT_THAT(message_of(read_value_file(path, type_of(list))), HasSubstr("a SequenceProto expected"));
+  EXPECT_THAT(message_of(read_value_file(path, type_of("map_type { key_type: 7 }"))),
+              HasSubstr("a value that is a tensor, a sequence or an optional expected, a map found"));
 }
 
 }  // namespace

@@ -15,7 +15,7 @@
 #include "graph/interpret.h"
 #include "graph/onnx/export.h"
 #include "graph/onnx/import.h"
-#include "graph/onnx/tensor_file.h"
+#include "graph/onnx/value_file.h"
 #include "graph/passes/pipeline.h"
 
 namespace isomer::suite {
@@ -60,20 +60,24 @@ std::vector<fs::path> numbered(const fs::path& folder, std::string_view prefix) 
   }
 }
 
-Result<Tensor> read_value(const Graph& graph, ValueId id, const fs::path& file) {
+Result<te::Array> read_value(const Graph& graph, ValueId id, const fs::path& file) {
   const Value& value = graph.value(id);
-  if (value.type.kind == ValueType::Kind::kOther)
-    return unsupported(value.name, "a tensor expected, another kind of value found");
+  if (value.type.kind == ValueType::Kind::kOther) {
+    auto other = read_value_file(file, value.type);
+    if (!other.ok()) return std::move(other).error().within(value.name);
+    return other;
+  }
   auto tensor = read_tensor_file(file);
   if (!tensor.ok()) return std::move(tensor).error().within(file.filename().string());
   // Older suites stored bfloat16 as the uint16 of the same bits.
   if (value.type.dtype == DataType::kBFloat16 && tensor->dtype() == DataType::kUInt16) {
     const auto bytes = tensor->bytes();
-    return Tensor(DataType::kBFloat16, tensor->dims(), std::vector<std::byte>(bytes.begin(), bytes.end()));
+    return te::Array::from(
+        Tensor(DataType::kBFloat16, tensor->dims(), std::vector<std::byte>(bytes.begin(), bytes.end())));
   }
   if (!is_computable(tensor->dtype()))
     return unsupported(value.name, "numbers expected, {} found", isomer::name(tensor->dtype()));
-  return tensor;
+  return te::Array::from(*tensor);
 }
 
 /// Arrays in the order of the graph's inputs. Files give the inputs without default, or all; where they have another
@@ -87,9 +91,8 @@ Result<std::vector<te::Array>> read_inputs(Graph& graph, const fs::path& folder)
   for (size_t i = 0; i < graph.inputs().size() && next < files.size(); ++i) {
     const ValueId input = graph.inputs()[i];
     if (!all && has_default(input)) continue;
-    TRY(const Tensor tensor, read_value(graph, input, files[next++]));
-    arrays[i] = te::Array::from(tensor);
-    const Shape shape(tensor.dims().begin(), tensor.dims().end());
+    TRY(arrays[i], read_value(graph, input, files[next++]));
+    const Shape shape(arrays[i].dims().begin(), arrays[i].dims().end());
     if (graph.value(input).type.shape && constants(*graph.value(input).type.shape))
       graph.edit(input).type.shape = shape;
   }
@@ -118,6 +121,22 @@ std::string difference(const Tensor& found, const Tensor& expected, const Tolera
   return {};
 }
 
+/// The same of any values.
+std::string difference(const te::Array& found, const te::Array& expected, const Tolerance& tolerance) {
+  if (found.is_tensor() && expected.is_tensor())
+    return difference(te::to_tensor(found), te::to_tensor(expected), tolerance);
+  if (found.is_none() || expected.is_none())
+    return found.is_none() == expected.is_none() ? "" : "an optional with a value and one without";
+  const auto *ours = found.sequence_elements(), *theirs = expected.sequence_elements();
+  if (!ours || !theirs) return "a sequence and a tensor";
+  if (ours->size() != theirs->size())
+    return fmt::format("{} elements expected, {} found", theirs->size(), ours->size());
+  for (size_t k = 0; k < ours->size(); ++k)
+    if (std::string differs = difference((*ours)[k], (*theirs)[k], tolerance); !differs.empty())
+      return fmt::format("element {} of the sequence: {}", k, differs);
+  return {};
+}
+
 Outcome failure(const Error& error) {
   return {error.kind == ErrorKind::kUnsupported ? Verdict::kUnsupported : Verdict::kError, error.message(), {}};
 }
@@ -136,7 +155,7 @@ Outcome run_data_set(Graph graph, const fs::path& folder, const Tolerance& toler
   for (size_t i = 0; i < files.size(); ++i) {
     const auto expected = read_value(graph, graph.outputs()[i], files[i]);
     if (!expected.ok()) return failure(expected.error());
-    const std::string differs = difference(te::to_tensor((*outputs)[i]), *expected, tolerance);
+    const std::string differs = difference((*outputs)[i], *expected, tolerance);
     if (!differs.empty())
       return {Verdict::kWrong, fmt::format("{}: {}", graph.value(graph.outputs()[i]).name, differs), {}};
   }

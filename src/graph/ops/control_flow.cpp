@@ -1,6 +1,5 @@
 // If Loop Scan: operators over bodies, run by whoever runs the graph.
 #include <algorithm>
-#include <cstring>
 #include <limits>
 #include <map>
 #include <set>
@@ -9,7 +8,7 @@
 #include "graph/ops/common.h"
 #include "graph/ops/indexing.h"
 #include "graph/ops/registry.h"
-#include "graph/te/array.h"
+#include "graph/te/array_parts.h"
 
 namespace isomer::ops {
 namespace {
@@ -83,39 +82,13 @@ Result<void> expect_body(const OpContext& context, const Graph& body, size_t inp
 
 // Arrays
 
-void copy_elements(const Array& from, int64_t begin, int64_t count, Array& to, int64_t at) {
-  if (from.storage() == to.storage()) {
-    constexpr size_t kBytes = 8;
-    if (count > 0)
-      std::memcpy(static_cast<char*>(to.mutable_data()) + at * kBytes,
-                  static_cast<const char*>(from.data()) + begin * kBytes, count * kBytes);
-  } else if (is_float(to.dtype())) {
-    for (int64_t i = 0; i < count; ++i) to.mutable_reals()[at + i] = from.real(begin + i);
-  } else {
-    for (int64_t i = 0; i < count; ++i) to.mutable_integers()[at + i] = from.integer(begin + i);
-  }
-}
-
-int64_t count_from(const Dims& dims, int64_t axis) { return element_count(Dims(dims.begin() + axis, dims.end())); }
-
-/// The elements with position `step` along the axis.
-Result<Array> slice_of(const Array& array, int64_t axis, int64_t step) {
-  Dims dims = array.dims();
-  const int64_t steps = dims[axis];
-  dims.erase(dims.begin() + axis);
-  TRY(Array slice, Array::allocate(array.dtype(), dims));
-  const int64_t inner = count_from(dims, axis), outer = inner == 0 ? 0 : slice.count() / inner;
-  for (int64_t i = 0; i < outer; ++i) copy_elements(array, (i * steps + step) * inner, inner, slice, i * inner);
-  return slice;
-}
-
 /// The pieces one after the other along a new axis; `element` is the type of each, for when there are none.
-Result<Array> stacked(const OpContext& context, const std::vector<Array>& pieces, int64_t axis, bool backward,
+Result<Array> stacked(const OpContext& context, std::vector<Array> pieces, int64_t axis, bool backward,
                       const ValueType& element) {
-  const auto steps = static_cast<int64_t>(pieces.size());
   Dims inside;
   DataType dtype = element.dtype;
-  if (steps > 0) {
+  if (!pieces.empty()) {
+    if (!pieces[0].is_tensor()) return context.invalid("tensors expected of what is stacked, something else found");
     inside = pieces[0].dims();
     dtype = pieces[0].dtype();
   } else if (!is_computable(dtype)) {
@@ -126,18 +99,18 @@ Result<Array> stacked(const OpContext& context, const std::vector<Array>& pieces
   if (axis < 0) axis += static_cast<int64_t>(inside.size()) + 1;
   if (axis < 0 || axis > static_cast<int64_t>(inside.size()))
     return context.invalid("an output axis within rank {} expected, {} found", inside.size() + 1, axis);
-  for (const Array& piece : pieces)
-    if (piece.dims() != inside || piece.dtype() != dtype)
+  if (pieces.empty()) {
+    inside.insert(inside.begin() + axis, 0);
+    return Array::allocate(dtype, std::move(inside));
+  }
+  for (Array& piece : pieces) {
+    if (piece.dims() != inside || piece.dtype() != dtype || !piece.is_tensor())
       return context.invalid("outputs of one shape and type in every iteration expected, {}[{}] and {}[{}] found",
                              name(dtype), fmt::join(inside, ","), name(piece.dtype()), fmt::join(piece.dims(), ","));
-  Dims dims = inside;
-  dims.insert(dims.begin() + axis, steps);
-  TRY(Array whole, Array::allocate(dtype, dims));
-  const int64_t inner = count_from(inside, axis), outer = inner == 0 ? 0 : element_count(inside) / inner;
-  for (int64_t t = 0; t < steps; ++t)
-    for (int64_t i = 0; i < outer; ++i)
-      copy_elements(pieces[backward ? steps - 1 - t : t], i * inner, inner, whole, (i * steps + t) * inner);
-  return whole;
+    piece = te::with_axis(piece, axis);
+  }
+  if (backward) std::reverse(pieces.begin(), pieces.end());
+  return te::concatenate(pieces, axis);
 }
 
 /// The types of what iterations would have made, where none ran.
@@ -150,7 +123,8 @@ std::vector<ValueType> types_of_none(const OpContext& context, const Graph& body
 }
 
 Result<int64_t> scalar_of(const OpContext& context, const Array& array, std::string_view what) {
-  if (array.empty() || array.count() != 1) return context.invalid("{} of one element expected", what);
+  if (array.empty() || !array.is_tensor() || array.count() != 1)
+    return context.invalid("{} of one element expected", what);
   return array.integer(0);
 }
 
@@ -404,7 +378,7 @@ Result<std::vector<Array>> loop_run(const OpContext& context, std::span<const Ar
     none = types_of_none(context, body, formals);
   }
   for (size_t k = 0; k < collected.size(); ++k) {
-    TRY(Array whole, stacked(context, collected[k], 0, false, none[1 + states + k]));
+    TRY(Array whole, stacked(context, std::move(collected[k]), 0, false, none[1 + states + k]));
     state.push_back(std::move(whole));
   }
   return state;
@@ -442,7 +416,8 @@ Result<ScanPlan> plan_scan(const OpContext& context) {
   if (sequences < 1 || sequences > context.input_count())
     return context.invalid("num_scan_inputs in [1, {}] expected, {} found", context.input_count(), sequences);
   for (int i = 0; i < context.input_count(); ++i)
-    if (!context.has_input(i)) return context.invalid("input {} expected, none found", i);
+    if (!context.has_input(i) || !context.type(i).is_tensor())
+      return context.invalid("a tensor as input {} expected, none found", i);
   ScanPlan plan;
   plan.sequences = static_cast<int>(sequences);
   plan.states = context.input_count() - plan.sequences;
@@ -503,9 +478,9 @@ Result<std::vector<Array>> scan_run(const OpContext& context, std::span<const Ar
   for (int64_t t = 0; t < length; ++t) {
     std::vector<Array> actual = state;
     for (int k = 0; k < plan.sequences; ++k) {
-      TRY(Array element,
-          slice_of(inputs[plan.states + k], plan.input_axes[k], plan.input_backward[k] ? length - 1 - t : t));
-      actual.push_back(std::move(element));
+      const int64_t axis = plan.input_axes[k], step = plan.input_backward[k] ? length - 1 - t : t;
+      TRY(const Array element, te::slice(inputs[plan.states + k], axis, step, 1));
+      actual.push_back(te::without_axis(element, axis));
     }
     TRY(std::vector<Array> outputs, runner.run(body, actual));
     for (int k = 0; k < plan.states; ++k) state[k] = std::move(outputs[k]);
@@ -515,7 +490,7 @@ Result<std::vector<Array>> scan_run(const OpContext& context, std::span<const Ar
                                                  : types_of_none(context, body, element_types(context, plan));
   for (size_t k = 0; k < collected.size(); ++k) {
     TRY(Array whole,
-        stacked(context, collected[k], plan.output_axes[k], plan.output_backward[k], none[plan.states + k]));
+        stacked(context, std::move(collected[k]), plan.output_axes[k], plan.output_backward[k], none[plan.states + k]));
     state.push_back(std::move(whole));
   }
   return state;

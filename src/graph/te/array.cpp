@@ -162,12 +162,31 @@ Array Array::from(const Tensor& tensor) {
   return array;
 }
 
+Array Array::sequence(std::vector<Array> elements) {
+  Array array;
+  array.kind_ = Kind::kSequence;
+  array.data_ = std::make_shared<const std::vector<Array>>(std::move(elements));
+  return array;
+}
+
+Array Array::none() {
+  static const std::shared_ptr<const char> nothing = std::make_shared<const char>('\0');
+  Array array;
+  array.kind_ = Kind::kNone;
+  array.data_ = nothing;
+  return array;
+}
+
+const std::vector<Array>* Array::sequence_elements() const {
+  return kind_ == Kind::kSequence ? static_cast<const std::vector<Array>*>(data_.get()) : nullptr;
+}
+
 std::span<const double> Array::reals() const {
-  CHECK(storage_ == Storage::kDouble);
+  CHECK(is_tensor() && storage_ == Storage::kDouble);
   return {static_cast<const double*>(data_.get()), static_cast<size_t>(count())};
 }
 std::span<const int64_t> Array::integers() const {
-  CHECK(storage_ == Storage::kInt64);
+  CHECK(is_tensor() && storage_ == Storage::kInt64);
   return {static_cast<const int64_t*>(data_.get()), static_cast<size_t>(count())};
 }
 void* Array::mutable_data() {

@@ -1,5 +1,6 @@
-// A tensor at run time. Floats are held as unrounded doubles and integers as int64, whatever their logical type; a
-// constant of a model stays in its file's encoding and is converted as it is read.
+// A value at run time: a tensor, or for the few operators that take such, a sequence or an optional without a value.
+// Floats are held as unrounded doubles and integers as int64, whatever their logical type; a constant of a model stays
+// in its file's encoding and is converted as it is read.
 #pragma once
 
 #include <cstddef>
@@ -46,6 +47,15 @@ class Array {
   static Array integers(DataType dtype, Dims dims, std::span<const int64_t> values);
   /// A view of the tensor's bytes, which it keeps alive. The type must be computable.
   static Array from(const Tensor& tensor);
+  /// ONNX's sequence: its elements, none of them empty. What follows of elements is for tensors.
+  static Array sequence(std::vector<Array> elements);
+  /// ONNX's optional that holds nothing; one that holds a value is that value.
+  static Array none();
+
+  bool is_tensor() const { return kind_ == Kind::kTensor; }
+  bool is_none() const { return kind_ == Kind::kNone; }
+  /// Of a sequence; nullptr of all else.
+  const std::vector<Array>* sequence_elements() const;
 
   bool empty() const { return data_ == nullptr; }  ///< default-constructed: the absent optional input or output
   DataType dtype() const { return dtype_; }
@@ -75,10 +85,12 @@ class Array {
 
  private:
   friend Tensor to_tensor(const Array& array);
+  enum class Kind : uint8_t { kTensor, kSequence, kNone };
+  Kind kind_ = Kind::kTensor;
   DataType dtype_ = DataType::kUndefined;
   Storage storage_ = Storage::kDouble;
   Dims dims_;
-  std::shared_ptr<const void> data_;
+  std::shared_ptr<const void> data_;  ///< elements; of a sequence the vector of its arrays
 };
 
 /// Rounds to the array's logical type. Elements that lie as the type has them are shared, not copied.

@@ -8,6 +8,7 @@
 
 #include "graph/algorithms.h"
 #include "graph/equal.h"
+#include "graph/sequence_ops.h"
 
 namespace isomer {
 namespace {
@@ -15,7 +16,7 @@ namespace {
 bool has_opaque(const Graph& graph);
 
 bool is_runnable(const Node& node) {
-  if (node.is_opaque()) return false;
+  if (node.is_opaque() && !is_sequence_op(node)) return false;
   for (const auto& [name, attribute] : node.attributes) {
     if (const GraphPtr* body = std::get_if<GraphPtr>(&attribute); body && has_opaque(**body)) return false;
     if (const auto* bodies = std::get_if<std::vector<GraphPtr>>(&attribute))
@@ -99,12 +100,12 @@ class Cutter {
         name_by_position(cut_out->second, "capture", node.captures, reads);
         name_by_position(cut_out->second, "output", node.outputs, makes);
         remove_at_seam(id, reads, makes);
-      } else if (!is_runnable(node)) {
+      } else if (!is_runnable(node) || (may_read_others(node) && reads_unknown(node))) {
         Named makes;
         for (const ValueId output : node.outputs)
           if (output.valid()) makes.emplace_back(graph_.value(output).name, output);
         remove_at_seam(id, reads_of(graph_, node), makes);
-      } else if (reads_unknown(node.inputs) || reads_unknown(node.captures)) {
+      } else if (reads_unknown(node)) {
         remove(id);
         for (const ValueId output : node.outputs)
           if (output.valid()) unknown_.insert(output);
@@ -142,8 +143,12 @@ class Cutter {
   }
 
  private:
-  bool reads_unknown(const std::vector<ValueId>& values) const {
-    return std::any_of(values.begin(), values.end(), [&](ValueId v) { return v.valid() && unknown_.contains(v); });
+  /// Values that are no tensors: what is made of them may be.
+  static bool may_read_others(const Node& node) { return node.is_opaque() || node.op->control; }
+
+  bool reads_unknown(const Node& node) const {
+    const auto is_unknown = [&](ValueId value) { return value.valid() && unknown_.contains(value); };
+    return std::ranges::any_of(node.inputs, is_unknown) || std::ranges::any_of(node.captures, is_unknown);
   }
 
   void remove(NodeId id) {

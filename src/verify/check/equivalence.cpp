@@ -123,17 +123,44 @@ std::vector<std::string> Equivalence::warnings() const {
 
 namespace {
 
+OutputCoverage& coverage_of(const std::string& name, Equivalence& result) {
+  const auto known = std::ranges::find(result.outputs, name, &OutputCoverage::name);
+  return known == result.outputs.end() ? result.outputs.emplace_back(OutputCoverage{.name = name}) : *known;
+}
+
+using NamedTensors = std::vector<std::pair<std::string, te::Array>>;
+
+/// Of a sequence its elements, called "y.0", "y.1", …
+void add_tensors(const std::string& name, const te::Array& value, NamedTensors& tensors) {
+  if (value.is_tensor()) tensors.emplace_back(name, value);
+  if (const auto* elements = value.sequence_elements())
+    for (size_t k = 0; k < elements->size(); ++k) add_tensors(fmt::format("{}.{}", name, k), (*elements)[k], tensors);
+}
+
+NamedTensors tensors_of(const Graph& graph, const std::vector<te::Array>& outputs) {
+  NamedTensors tensors;
+  for (size_t i = 0; i < outputs.size(); ++i) add_tensors(graph.value(graph.outputs()[i]).name, outputs[i], tensors);
+  return tensors;
+}
+
+/// Both tensors, both without a value, or sequences of as many elements that are alike.
+bool are_alike(const te::Array& a, const te::Array& b) {
+  const auto *left = a.sequence_elements(), *right = b.sequence_elements();
+  if (!left || !right) return a.is_tensor() == b.is_tensor() && a.is_none() == b.is_none();
+  return std::ranges::equal(*left, *right, are_alike);
+}
+
 /// One run's outputs, and the reference moved until it is known which of them rounding decides.
 class RunComparison {
  public:
-  RunComparison(const Graph& reference, const RunInterpreted& run_reference, const RunInterpreted& run_candidate,
+  RunComparison(const RunInterpreted& run_reference, const RunInterpreted& run_candidate,
                 const ComparisonEffort& effort)
-      : reference_(reference), run_reference_(run_reference), run_candidate_(run_candidate), effort_(effort) {}
+      : run_reference_(run_reference), run_candidate_(run_candidate), effort_(effort) {}
 
-  Result<void> run(std::vector<te::Array> expected, std::vector<te::Array> found, double units) {
+  Result<void> run(NamedTensors expected, NamedTensors found, double units) {
     sums_ = std::min(units, kMostOfSums);
     for (size_t i = 0; i < expected.size(); ++i)
-      outputs_.emplace_back(reference_.value(reference_.outputs()[i]).name, std::move(expected[i]), std::move(found[i]),
+      outputs_.emplace_back(std::move(expected[i].first), std::move(expected[i].second), std::move(found[i].second),
                             kFloorUnits + units, effort_.strictness);
     if (is_settled()) return {};
     const InterpretOptions round{.threads = effort_.threads, .round_values = true, .memory = effort_.memory};
@@ -159,11 +186,8 @@ class RunComparison {
   }
 
   void add_to(Equivalence& result) const {
-    result.outputs.resize(std::max(result.outputs.size(), outputs_.size()));
-    for (size_t i = 0; i < outputs_.size(); ++i) {
-      const OutputComparison& output = outputs_[i];
-      OutputCoverage& coverage = result.outputs[i];
-      coverage.name = output.name();
+    for (const OutputComparison& output : outputs_) {
+      OutputCoverage& coverage = coverage_of(output.name(), result);
       coverage.elements += output.elements();
       coverage.set_aside += output.set_aside();
       coverage.not_finite += output.not_finite();
@@ -199,7 +223,6 @@ class RunComparison {
     return {};
   }
 
-  const Graph& reference_;
   const RunInterpreted& run_reference_;
   const RunInterpreted& run_candidate_;
   const ComparisonEffort& effort_;
@@ -278,8 +301,25 @@ Result<void> compare_outputs(const Graph& reference, const RunInterpreted& run, 
                              Equivalence& result, const RunInterpreted& candidate) {
   if (found.size() != expected.size())
     return Error{ErrorKind::kMismatch, "outputs", fmt::format("{} expected, {} found", expected.size(), found.size())};
-  RunComparison comparison(reference, run, candidate, effort);
-  TRY_VOID(comparison.run(std::move(expected), std::move(found), units));
+  for (size_t i = 0; i < expected.size(); ++i)
+    if (!are_alike(expected[i], found[i]))
+      return Error{ErrorKind::kMismatch, reference.value(reference.outputs()[i]).name,
+                   "a value of the same kind, and sequences of the same length, expected"};
+  NamedTensors expected_tensors = tensors_of(reference, expected);
+  // What rounding or movements make longer or shorter tells nothing.
+  const auto tensors_only = [&, count = expected_tensors.size()](const RunInterpreted& whole) -> RunInterpreted {
+    if (!whole) return nullptr;
+    return [&reference, &whole, count](const InterpretOptions& options) -> Result<std::vector<te::Array>> {
+      TRY(const std::vector<te::Array> outputs, whole(options));
+      std::vector<te::Array> tensors;
+      for (auto& [name, tensor] : tensors_of(reference, outputs)) tensors.push_back(std::move(tensor));
+      if (tensors.size() != count) return invalid("outputs", "{} tensors expected, {} found", count, tensors.size());
+      return tensors;
+    };
+  };
+  const RunInterpreted run_tensors = tensors_only(run), candidate_tensors = tensors_only(candidate);
+  RunComparison comparison(run_tensors, candidate_tensors, effort);
+  TRY_VOID(comparison.run(std::move(expected_tensors), tensors_of(reference, found), units));
   comparison.add_to(result);
   return {};
 }
@@ -293,10 +333,9 @@ void compare_output(const std::string& name, const te::Array& expected, const te
     result.max_error_over_bound = INFINITY;
     return;
   }
-  auto coverage = std::ranges::find(result.outputs, name, &OutputCoverage::name);
-  if (coverage == result.outputs.end()) coverage = result.outputs.insert(coverage, {.name = name});
-  coverage->elements += expected.count();
-  coverage->not_finite += count_not_finite(expected, found);
+  OutputCoverage& coverage = coverage_of(name, result);
+  coverage.elements += expected.count();
+  coverage.not_finite += count_not_finite(expected, found);
   const double allowed = is_float(expected.dtype()) ? bound : 0;
   double worst = 0;
   int64_t worst_at = 0;

@@ -1,0 +1,20 @@
+// Pieces of tensors along an axis. Test: tests/interpreter
+#pragma once
+
+#include <span>
+
+#include "graph/te/array.h"
+
+namespace isomer::te {
+
+/// Positions [begin, begin + count) of an axis.
+Result<Array> slice(const Array& array, int64_t axis, int64_t begin, int64_t count);
+
+/// One after the other along an axis; at least one, of one type, their other dims equal.
+Result<Array> concatenate(std::span<const Array> arrays, int64_t axis);
+
+/// The same elements with an axis of one position put in, or with the axis, which has one, taken out.
+Array with_axis(const Array& array, int64_t axis);
+Array without_axis(const Array& array, int64_t axis);
+
+}  // namespace isomer::te
