@@ -121,7 +121,8 @@ class Run {
     if (!proof.ok()) {
       const Error error = std::move(proof).error();
       std::vector<std::string>& without = derivation.without;
-      if (error.kind != ErrorKind::kMismatch) return error;
+      // What the checker can't say is no more proved than what it refuses.
+      if (error.kind != ErrorKind::kMismatch && error.kind != ErrorKind::kUnsupported) return error;
       if (!is_pass(error.where) && derivation.rounds_in_bodies && has_bodies(outcome.made.derived.graph)) {
         derivation.rounds_in_bodies = false;
         unproved.push_back(fmt::format("constants that bodies read and folding would round: {}", error.message()));

@@ -81,6 +81,9 @@ class Proofs : public testing::Test {
     return first + made + static_cast<int>(found - names.begin());
   }
 
+  /// What passes make of the model, of so many nodes, has a proof that holds.
+  void expect_proved(std::string_view model, int nodes);
+
   Theory theory_;
   isomer::test::ScratchFolder folder_;
   const ModelFiles files_{folder_.path() / "in.onnx", folder_.path() / "out.onnx", folder_.path() / "out.proof"};
@@ -631,8 +634,27 @@ graph g(n: int64[], x: float32[3]) -> (y) {
 }
 
 /// What matching, passes and the recorder made of one graph is no proof for another.
+void Proofs::expect_proved(std::string_view text, int nodes) {
+  const Graph model = parsed(text);
+  ASSERT_TRUE(export_model(model, files_.input).ok());
+  const auto read = import_model(files_.input);
+  Derivation derivation;
+  const auto made = derived(*read, derivation, theory_);
+  ASSERT_TRUE(made.ok()) << made.error().message();
+  EXPECT_EQ(made->graph.node_count(), nodes);
+  ASSERT_TRUE(export_model(made->graph, files_.output).ok());
+  const auto written = import_model(files_.output);
+  Theory anew;
+  const auto proof = proof_of(*read, derivation, *written, anew);
+  ASSERT_TRUE(proof.ok()) << proof.error().message();
+  const auto proof_text = print_proof(*proof, anew.axioms());
+  ASSERT_TRUE(proof_text.ok()) << proof_text.error().message();
+  isomer::test::write_file(files_.proof, *proof_text);
+  EXPECT_TRUE(verify_files(files_, {.check = {.runs = 0}}).ok());
+}
+
 TEST_F(Proofs, AreWrittenDownForWhatPassesDo) {
-  const Graph model = parsed(R"(opset 17
+  expect_proved(R"(opset 17
 graph g(x: float32[2,3,4]) -> (y) {
   one: float32[] = {1}
   two: float32[2,3,4] = all 2
@@ -644,22 +666,23 @@ graph g(x: float32[2,3,4]) -> (y) {
   c = Cast(u) {to = 11}
   d = Cast(c) {to = 1}
   y = Pow(d, two)
-})");
-  ASSERT_TRUE(export_model(model, files_.input).ok());
-  const auto read = import_model(files_.input);
-  Derivation derivation;
-  const auto made = derived(*read, derivation, theory_);
-  ASSERT_TRUE(made.ok()) << made.error().message();
-  EXPECT_EQ(made->graph.node_count(), 1);
-  ASSERT_TRUE(export_model(made->graph, files_.output).ok());
-  const auto written = import_model(files_.output);
-  Theory anew;
-  const auto proof = proof_of(*read, derivation, *written, anew);
-  ASSERT_TRUE(proof.ok()) << proof.error().message();
-  const auto text = print_proof(*proof, anew.axioms());
-  ASSERT_TRUE(text.ok()) << text.error().message();
-  isomer::test::write_file(files_.proof, *text);
-  EXPECT_TRUE(verify_files(files_, {.check = {.runs = 0}}).ok());
+})",
+                1);
+}
+
+/// sqrt(s) * sqrt(s) is another number than s, and rounded to its bits.
+TEST_F(Proofs, AreFoundForConstantsWithTheBitsOfOthers) {
+  expect_proved(R"(opset 17
+graph g(q: float32[1,2,3,4], k: float32[1,2,5,4]) -> (p) {
+  s: float32[] = {0.1}
+  r = Sqrt(s)
+  qs = Mul(q, r)
+  ks = Mul(k, r)
+  t = Transpose(ks) {perm = [0,1,3,2]}
+  m = MatMul(qs, t)
+  p = Softmax(m) {axis = 3}
+})",
+                4);
 }
 
 /// Every change of a pass that the cases of passes show has a proof.

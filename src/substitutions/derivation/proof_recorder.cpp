@@ -185,6 +185,21 @@ std::vector<int> ProofRecorder::below(int value) const {
   return found;
 }
 
+/// The value, or what nodes that leave it as it is may have passed on as it, where `op` makes that: its node gives the
+/// value itself once they are gone.
+int ProofRecorder::passed_on(int value, const OpDef* op) const {
+  constexpr int kMostPassed = 8;
+  const Ledger& ledger = proof_->ledger();
+  for (int k = 0; k < kMostPassed && value >= 0; ++k) {
+    if (ledger.producer(value).first == op) return value;
+    const std::vector<int> arguments = ledger.arguments(value);
+    const auto source = std::ranges::find_if(
+        arguments, [&](int argument) { return argument >= 0 && ledger.type(argument) == ledger.type(value); });
+    value = source == arguments.end() ? -1 : *source;
+  }
+  return -1;
+}
+
 /// Values that are equal to one of two, with those that are equal to the other, the latest first.
 std::vector<std::pair<int, int>> ProofRecorder::members_of(int first, int second) const {
   const auto made = [&](int value) {
@@ -339,8 +354,14 @@ Result<void> ProofRecorder::meet_constants(const Graph& graph, Seen& now) {
       // Zeros of either sign may be made of it, or numbers rounded in other ways.
       for (const int member : std::vector<int>(proof_->ledger().members(before)))
         if (!proof_->ledger().find_constant(tensor) && numbers_.contains(member)) take(FoldStep{numbers_.at(member)});
+      if (proof_->ledger().is_rounded_to(before, tensor)) continue;
     }
-    TRY(const int made, make_constant(tensor));
+    // Another number may have been rounded to the same bits: sqrt(0.1) * sqrt(0.1) is 0.1 only once it is.
+    const auto folded = before < 0 ? folded_.find(tensor.content_hash()) : folded_.end();
+    int made = folded == folded_.end() ? -1 : folded->second;
+    if (made < 0) {
+      TRY(made, make_constant(tensor));
+    }
     if (before >= 0 && !prove(before, made)) return unproved(graph, id);
     now.set(id, made);
   }
@@ -427,8 +448,9 @@ Result<void> ProofRecorder::meet_node(const Graph& graph, NodeId id, Seen& now) 
   if (!outputs) {
     // Who reads something else now reads what is equal to what he read.
     for (size_t k = 0; k < node.outputs.size(); ++k) {
-      if (!node.outputs[k].valid() || old(k) < 0 || ledger.producer(old(k)).first != node.op) continue;
-      const std::vector<int> before = ledger.arguments(old(k));
+      const int passed = node.outputs[k].valid() && old(k) >= 0 ? passed_on(old(k), node.op) : -1;
+      if (passed < 0) continue;
+      const std::vector<int> before = ledger.arguments(passed);
       for (size_t j = 0; j < std::min(before.size(), arguments.size()); ++j)
         if (before[j] >= 0 && arguments[j] >= 0 && ledger.type(before[j]) == ledger.type(arguments[j]))
           prove(before[j], arguments[j]);
@@ -464,7 +486,9 @@ Result<void> ProofRecorder::walk(const Graph& graph, Seen& now) {
 Result<void> ProofRecorder::changed(std::string_view what, const Graph& graph) {
   what_ = what;
   not_equal_.clear();
-  return walk(graph, now_);
+  auto done = walk(graph, now_);
+  folded_.clear();
+  return done;
 }
 
 Result<int> ProofRecorder::value_in(const Program& program, int value, const Seen& now) {
@@ -552,6 +576,7 @@ Result<void> ProofRecorder::take(Program program, const Normalized& made, std::s
     const auto number = number_of(constant);
     if (!number || !take(FoldStep{*number}))
       return Error{ErrorKind::kMismatch, what_, "a constant that can be computed again expected"};
+    folded_[tensor.content_hash()] = constant;
   }
   return {};
 }

@@ -64,6 +64,7 @@ class ProofRecorder {
   /// Ways to show that two values are equal; false where none was found.
   bool prove(int first, int second, int depth = 0);
   std::vector<int> below(int value) const;
+  int passed_on(int value, const OpDef* op) const;
   std::vector<std::pair<int, int>> members_of(int first, int second) const;
   bool same(int first, int second);
   bool expand(int value);
@@ -99,6 +100,7 @@ class ProofRecorder {
   std::set<int> expanded_;
   std::map<Hash128, int> constants_;  ///< by their elements in a list, where these are many
   std::set<int> seen_constants_;
+  std::map<Hash128, int> folded_;  ///< constants of the steps since the last change, by what was rounded to them
 };
 
 /// The proof that `written`, which `derived` made of the model and which was read from its file, is the same function.

@@ -453,9 +453,8 @@ class Ledger::Reader {
       std::vector<int> operands;
       for (const size_t input : spelled->arguments) operands.push_back(numbers.at(node.inputs[input]));
       const auto same = ledger_.apply(placed(spelled->operation), operands);
-      // A branch may be for other inputs than these.
-      if (!same.ok() && same.error().kind == ErrorKind::kInvalid && !around.empty()) continue;
-      TRY_VOID(same);
+      // The node stands for itself then: in a branch for other inputs than these, or of sizes that data decide.
+      if (!same.ok()) continue;
       for (size_t k = 0; k < node.outputs.size(); ++k) TRY_VOID(ledger_.merge(outputs[k], (*same)[k]));
     }
     return numbers;
