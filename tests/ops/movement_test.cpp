@@ -195,6 +195,19 @@ std::string indices(const Case& c) {
   return fmt::format("{}", fmt::join(texts, ", "));
 }
 
+TEST(Resize, ToNothingHasAProgram) {
+  for (const char* mode : {"nearest", "linear", "cubic"})
+    for (const char* sizes : {"1, 1, 0, 3", "1, 1, 3, 0", "1, 1, 0, 0"}) {
+      const int antialias = std::string_view(mode) == "nearest" ? 0 : 1;
+      const std::string body = fmt::format(
+          "s: int64[4] = {{{}}}\ny = Resize(x, _, _, s) {{mode = \"{}\", antialias = {}}}", sizes, mode, antialias);
+      const auto graph = graph_of({"", "x: float32[1,1,4,4]", body.c_str(), ""});
+      ASSERT_TRUE(graph.ok()) << graph.error().message();
+      const NodeId producer = named(*graph, "y").producer;
+      EXPECT_TRUE(graph->node(producer).op->compute(context_of(*graph, producer)).ok()) << body;
+    }
+}
+
 class MovementIndex : public testing::TestWithParam<Case> {};
 
 TEST_P(MovementIndex, is_as_simple_as_can_be) { EXPECT_EQ(indices(GetParam()), GetParam().expected); }

@@ -109,7 +109,10 @@ Result<void> size_axis(const OpContext& context, Axis& axis, const Dim& size) {
   if (size.is_constant() && (size.value() < 0 || size.value() > kMaxDim))
     return context.invalid("sizes in [0, 2^40] expected, {} found", size.text());
   if (axis.in.is(0) && !size.is(0)) return context.invalid("a dim above 0 to resize expected, 0 found");
-  set_scale(axis, size, size, axis.in);
+  if (size.is(0))
+    set_scale(axis, size, 1, 1);
+  else
+    set_scale(axis, size, size, axis.in);
   axis.whole_numerator = size;
   return {};
 }
