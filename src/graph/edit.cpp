@@ -351,6 +351,22 @@ int64_t count_bytes(const Graph& graph) {
   return bytes;
 }
 
+void forget_elements(Graph& graph, ValueId constant) {
+  graph.edit(constant).constant.reset();
+  graph.edit(constant).content.reset();
+  const auto done = for_each_body(graph, [&](Graph& body, NodeId node) -> Result<int> {
+    const std::vector<ValueId>& captures = graph.node(node).captures;
+    int changes = 0;
+    for (size_t k = 0; k < captures.size(); ++k)
+      if (captures[k] == constant) {
+        forget_elements(body, body.captures()[k]);
+        ++changes;
+      }
+    return changes;
+  });
+  CHECK(done.ok());
+}
+
 void forget_stated_types(Graph& graph, Stated what) {
   for (const ValueId id : graph.values())
     if (what == Stated::kAll && graph.value(id).producer.valid()) {

@@ -83,6 +83,8 @@ Result<int> for_each_body(Graph& graph, const std::function<Result<int>(Graph& b
 /// Infers the graph anew, and then its bodies with what is known of their captures. A body that can't run on these
 /// stays as it is: what is wrong with it is the error of whoever runs it.
 Result<void> infer_all(Graph& graph);
+/// A constant whose elements nobody is to know, in bodies that capture it either: it stands for any.
+void forget_elements(Graph& graph, ValueId constant);
 enum class Stated : uint8_t { kAll, kInBodies };
 /// Types and contents of what nodes make are unknown again, in bodies too, or there alone: what a file states of them
 /// is a promise.

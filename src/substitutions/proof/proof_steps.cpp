@@ -83,8 +83,7 @@ Result<Ledger::Numbers> ProofSteps::read_output(const Graph& model, const Output
         !ledger_.is_rounded_to(known, *graph.value(values[place]).constant))
       return invalid("", "a constant that a fold rounded %{} to expected", step.values[k]);
     // Nothing is inferred of the bits: they stand for another number.
-    graph.edit(values[place]).constant.reset();
-    graph.edit(values[place]).content.reset();
+    forget_elements(graph, values[place]);
     formals.push_back(values[place]);
     inputs.push_back(known);
   }
