@@ -88,7 +88,8 @@ Result<void> run(const VerifyCommand& options) {
       fmt::print("{}\n", printable(node.text()));
     fmt::print("verified: {} steps by {} rules, each proof replayed; {}; granted: {}\n", result.proof.steps.size(),
                result.proof.rules.size(),
-               result.check
+               result.check && result.check->equivalence.runs == 0 ? "not run (the model is as it was)"
+               : result.check
                    ? fmt::format("{} of what rounding allows on {} seeded inputs",
                                  result.check->equivalence.max_error_over_bound, result.check->equivalence.runs)
                    : std::string("not run (--no-check)"),

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 
+#include "graph/infer.h"
 #include "graph/te/array_parts.h"
 
 namespace isomer {
@@ -90,6 +90,7 @@ class SequenceOp {
   Result<Elements> concatenate() {
     TRY(Elements elements, sequence(0));
     if (elements.empty()) return invalid("at least one element expected, an empty sequence found");
+    if (!std::ranges::all_of(elements, &Array::is_tensor)) return invalid("a sequence of tensors expected");
     if (!node_.attributes.contains("axis")) return invalid("attribute 'axis' expected, none found");
     const bool is_new = integer_attribute("new_axis", 0) != 0;
     TRY(const int64_t axis, axis_of(integer_attribute("axis", 0), elements[0].dims().size() + (is_new ? 1 : 0)));
@@ -100,10 +101,14 @@ class SequenceOp {
       if (axis < static_cast<int64_t>(dims.size())) dims[axis] = 0;
       return dims;
     };
-    for (const Array& element : elements)
+    int64_t extent = 0;
+    for (const Array& element : elements) {
       if (element.dtype() != elements[0].dtype() || around(element) != around(elements[0]))
         return invalid("elements that can be concatenated along axis {} expected, {} and {} found", axis,
                        text(elements[0]), text(element));
+      extent += element.dims()[axis];
+      if (extent > kMaxDim) return invalid("dims in [0, 2^40] expected, {} found", extent);
+    }
     TRY(Array whole, te::concatenate(elements, axis));
     return Elements{std::move(whole)};
   }
@@ -127,7 +132,10 @@ class SequenceOp {
         actual.push_back(elements ? (*elements)[k] : input);
       }
       TRY(Elements outputs, bodies_.run(**body, actual));
-      for (size_t i = 0; i < made.size(); ++i) made[i].push_back(std::move(outputs[i]));
+      for (size_t i = 0; i < made.size(); ++i) {
+        if (!outputs[i].is_tensor()) return invalid("a body that makes tensors expected, {} found", text(outputs[i]));
+        made[i].push_back(std::move(outputs[i]));
+      }
     }
     Elements result;
     for (Elements& elements : made) result.push_back(Array::sequence(std::move(elements)));
@@ -148,6 +156,10 @@ class SequenceOp {
   template <class... Args>
   Error invalid(fmt::format_string<Args...> format, Args&&... args) const {
     return isomer::invalid(place_, format, std::forward<Args>(args)...);
+  }
+
+  Error too_many(int64_t pieces) const {
+    return unsupported(place_, "a sequence of at most {} pieces expected, {} found", kMostPieces, pieces);
   }
 
   static std::string text(const Array& array) {
@@ -210,17 +222,20 @@ class SequenceOp {
       if (is_float(given.dtype()) || given.dims().size() > 1)
         return invalid("sizes or one size of pieces expected, {} found", text(given));
       if (given.dims().size() == 1) {
-        for (int64_t k = 0; k < given.count(); ++k) sizes.push_back(given.integer(k));
-        const bool fits = std::ranges::all_of(sizes, [&](int64_t s) { return s >= 0 && s <= extent; }) &&
-                          std::accumulate(sizes.begin(), sizes.end(), int64_t{0}) == extent;
-        if (!fits) return invalid("sizes of pieces that are {} together expected, {} found", extent, sizes);
+        if (given.count() > kMostPieces) return too_many(given.count());
+        int64_t left = extent;
+        for (int64_t k = 0; k < given.count(); ++k) {
+          sizes.push_back(given.integer(k));
+          left = sizes.back() < 0 || sizes.back() > left ? -1 : left - sizes.back();
+          if (left < 0) break;
+        }
+        if (left != 0) return invalid("sizes of pieces that are {} together expected, {} found", extent, text(given));
         return sizes;
       }
       size = given.integer(0);
       if (size < 1) return invalid("pieces of at least one position expected, {} found", size);
     }
-    if (extent / size >= kMostPieces)
-      return unsupported(place_, "a sequence of at most {} pieces expected, {} positions found", kMostPieces, extent);
+    if (extent / size >= kMostPieces) return too_many(extent / size);
     for (int64_t left = extent; left > 0; left -= sizes.back()) sizes.push_back(std::min(size, left));
     return sizes;
   }

@@ -1,5 +1,5 @@
 // Operators on sequences and optionals of ONNX. They have no rows, since their values are no tensors: a graph passes
-// them through, and only the interpreter runs them. Test: tests/interpreter/sequence_ops_test.cpp
+// them through, and only the interpreter runs them. Test: tests/onnx/sequences_test.cpp
 #pragma once
 
 #include <span>

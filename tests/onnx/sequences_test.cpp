@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "graph/interpret.h"
+#include "graph/te/array_parts.h"
 #include "onnx/messages.h"
 
 namespace isomer::test {
@@ -164,6 +165,30 @@ TEST(SequenceOps, SayWhatDoesNotFit) {
   EXPECT_THAT(found(rows + node("Neg", "s", "y"), 0), sentence("a tensor as X expected, something else found"));
   EXPECT_THAT(found(node("Optional", "", "o") + node("OptionalGetElement", "o", "y"), 0),
               sentence("an optional that has a value expected"));
+}
+
+TEST(SequenceOps, HoldTensorsOnly) {
+  const std::string maps =
+      "node { op_type: 'SequenceMap' input: 's' output: 't' attribute { name: 'body' type: 5 g { "
+      "input { name: 'e' type { tensor_type { elem_type: 1 } } } node { op_type: 'SequenceConstruct' input: 'e' "
+      "output: 'l' } output { name: 'l' type { sequence_type { elem_type { tensor_type { elem_type: 1 } } } } } } } } ";
+  EXPECT_THAT(found(node("SplitToSequence", "x k", "s") + maps +
+                        node("ConcatFromSequence", "t", "y", integer("axis", 0) + integer("new_axis", 1)),
+                    2),
+              sentence("a body that makes tensors expected, a sequence found"));
+}
+
+/// However many positions the other axes have.
+TEST(ArrayParts, OfNothingAreMadeAtOnce) {
+  const auto array = te::Array::allocate(DataType::kFloat32, {int64_t{1} << 40, 3, 0});
+  ASSERT_TRUE(array.ok());
+  const auto part = te::slice(*array, 1, 1, 2);
+  ASSERT_TRUE(part.ok());
+  EXPECT_EQ(part->dims(), (Dims{int64_t{1} << 40, 2, 0}));
+  const std::vector<te::Array> both = {*array, *part};
+  const auto whole = te::concatenate(both, 1);
+  ASSERT_TRUE(whole.ok());
+  EXPECT_EQ(whole->dims(), (Dims{int64_t{1} << 40, 5, 0}));
 }
 
 /// A list that a loop makes longer, which starts empty.

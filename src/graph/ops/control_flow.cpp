@@ -82,13 +82,21 @@ Result<void> expect_body(const OpContext& context, const Graph& body, size_t inp
 
 // Arrays
 
+/// What an iteration made, to be stacked in the end.
+Result<void> collect(const OpContext& context, std::span<Array> made, std::vector<std::vector<Array>>& collected) {
+  for (size_t k = 0; k < collected.size(); ++k) {
+    if (!made[k].is_tensor()) return context.invalid("tensors expected of what is stacked, something else found");
+    collected[k].push_back(std::move(made[k]));
+  }
+  return {};
+}
+
 /// The pieces one after the other along a new axis; `element` is the type of each, for when there are none.
 Result<Array> stacked(const OpContext& context, std::vector<Array> pieces, int64_t axis, bool backward,
                       const ValueType& element) {
   Dims inside;
   DataType dtype = element.dtype;
   if (!pieces.empty()) {
-    if (!pieces[0].is_tensor()) return context.invalid("tensors expected of what is stacked, something else found");
     inside = pieces[0].dims();
     dtype = pieces[0].dtype();
   } else if (!is_computable(dtype)) {
@@ -104,7 +112,7 @@ Result<Array> stacked(const OpContext& context, std::vector<Array> pieces, int64
     return Array::allocate(dtype, std::move(inside));
   }
   for (Array& piece : pieces) {
-    if (piece.dims() != inside || piece.dtype() != dtype || !piece.is_tensor())
+    if (piece.dims() != inside || piece.dtype() != dtype)
       return context.invalid("outputs of one shape and type in every iteration expected, {}[{}] and {}[{}] found",
                              name(dtype), fmt::join(inside, ","), name(piece.dtype()), fmt::join(piece.dims(), ","));
     piece = te::with_axis(piece, axis);
@@ -368,7 +376,7 @@ Result<std::vector<Array>> loop_run(const OpContext& context, std::span<const Ar
       TRY(condition, scalar_of(context, outputs[0], "the body's condition"));
     }
     for (int k = 0; k < states; ++k) state[k] = std::move(outputs[1 + k]);
-    for (size_t k = 0; k < collected.size(); ++k) collected[k].push_back(std::move(outputs[1 + states + k]));
+    TRY_VOID(collect(context, std::span(outputs).subspan(1 + states), collected));
   }
   std::vector<ValueType> none(body.outputs().size());
   if (!collected.empty() && collected[0].empty()) {
@@ -484,7 +492,7 @@ Result<std::vector<Array>> scan_run(const OpContext& context, std::span<const Ar
     }
     TRY(std::vector<Array> outputs, runner.run(body, actual));
     for (int k = 0; k < plan.states; ++k) state[k] = std::move(outputs[k]);
-    for (size_t k = 0; k < collected.size(); ++k) collected[k].push_back(std::move(outputs[plan.states + k]));
+    TRY_VOID(collect(context, std::span(outputs).subspan(plan.states), collected));
   }
   const std::vector<ValueType> none = length > 0 ? std::vector<ValueType>(body.outputs().size())
                                                  : types_of_none(context, body, element_types(context, plan));

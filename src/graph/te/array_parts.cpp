@@ -37,8 +37,9 @@ Result<Array> slice(const Array& array, int64_t axis, int64_t begin, int64_t cou
   CHECK(begin >= 0 && count >= 0 && begin + count <= extent);
   Dims dims = array.dims();
   dims[axis] = count;
+  TRY(Array part, Array::allocate(array.dtype(), dims));
+  if (part.count() == 0) return part;
   const auto [inner, outer] = around(dims, axis);
-  TRY(Array part, Array::allocate(array.dtype(), std::move(dims)));
   for (int64_t i = 0; i < outer; ++i)
     copy_elements(array, (i * extent + begin) * inner, count * inner, part, i * count * inner);
   return part;
@@ -49,8 +50,9 @@ Result<Array> concatenate(std::span<const Array> arrays, int64_t axis) {
   dims[axis] = 0;
   for (const Array& array : arrays) dims[axis] += array.dims()[axis];
   const int64_t extent = dims[axis];
+  TRY(Array whole, Array::allocate(arrays[0].dtype(), dims));
+  if (whole.count() == 0) return whole;
   const auto [inner, outer] = around(dims, axis);
-  TRY(Array whole, Array::allocate(arrays[0].dtype(), std::move(dims)));
   int64_t at = 0;
   for (const Array& array : arrays) {
     const int64_t count = array.dims()[axis];

@@ -1,4 +1,4 @@
-// Pieces of tensors along an axis. Test: tests/interpreter
+// Pieces of tensors along an axis.
 #pragma once
 
 #include <span>

@@ -454,7 +454,9 @@ class Ledger::Reader {
       for (const size_t input : spelled->arguments) operands.push_back(numbers.at(node.inputs[input]));
       const auto same = ledger_.apply(placed(spelled->operation), operands);
       // The node stands for itself then: in a branch for other inputs than these, or of sizes that data decide.
-      if (!same.ok()) continue;
+      const auto is_left = [&](ErrorKind kind) { return kind == ErrorKind::kUnsupported || !around.empty(); };
+      if (!same.ok() && is_left(same.error().kind)) continue;
+      TRY_VOID(same);
       for (size_t k = 0; k < node.outputs.size(); ++k) TRY_VOID(ledger_.merge(outputs[k], (*same)[k]));
     }
     return numbers;
