@@ -14,6 +14,7 @@
 #include "graph/interpret.h"
 #include "graph/memory_estimate.h"
 #include "graph/onnx/value_file.h"
+#include "graph/te/array_parts.h"
 #include "graph/te/integer.h"
 #include "search/code/run_artifact.h"
 
@@ -71,19 +72,14 @@ struct Output {
   te::Array value;
 };
 
-/// Arrays of an .npz: elements of a sequence are called "name.0", "name.1", …
-void add_arrays(const std::string& name, const te::Array& value, std::vector<NamedTensor>& arrays) {
-  if (value.is_tensor()) arrays.emplace_back(name, te::to_tensor(value));
-  if (const auto* elements = value.sequence_elements())
-    for (size_t k = 0; k < elements->size(); ++k) add_arrays(fmt::format("{}.{}", name, k), (*elements)[k], arrays);
-}
-
 /// Written; released, they have their names.
 Result<StagingFolder> save(const std::string& place, const std::vector<Output>& outputs) {
   if (has_ending(place, ".npz")) {
     TRY(StagingFolder staging, StagingFolder::beside(place));
     std::vector<NamedTensor> arrays;
-    for (const Output& output : outputs) add_arrays(output.name, output.value, arrays);
+    for (const Output& output : outputs)
+      for (const auto& [name, tensor] : te::named_tensors(output.name, output.value))
+        arrays.emplace_back(name, te::to_tensor(tensor));
     TRY_VOID(write_npz(staging.file(), arrays));
     return staging;
   }

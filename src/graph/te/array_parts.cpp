@@ -1,7 +1,10 @@
 #include "graph/te/array_parts.h"
 
+#include <fmt/format.h>
+
 #include <cstring>
 
+#include "util/append.h"
 #include "util/check.h"
 
 namespace isomer::te {
@@ -74,6 +77,15 @@ Array without_axis(const Array& array, int64_t axis) {
   CHECK(dims[axis] == 1);
   dims.erase(dims.begin() + axis);
   return array.reshaped(std::move(dims));
+}
+
+std::vector<std::pair<std::string, Array>> named_tensors(const std::string& name, const Array& value) {
+  if (value.is_tensor()) return {{name, value}};
+  std::vector<std::pair<std::string, Array>> tensors;
+  if (const auto* elements = value.sequence_elements())
+    for (size_t k = 0; k < elements->size(); ++k)
+      append(tensors, named_tensors(fmt::format("{}.{}", name, k), (*elements)[k]));
+  return tensors;
 }
 
 }  // namespace isomer::te

@@ -6,7 +6,9 @@
 #include <cmath>
 
 #include "graph/memory_estimate.h"
+#include "graph/te/array_parts.h"
 #include "graph/te/integer.h"
+#include "util/append.h"
 #include "verify/check/stage_sizes.h"
 
 namespace isomer {
@@ -130,16 +132,10 @@ OutputCoverage& coverage_of(const std::string& name, Equivalence& result) {
 
 using NamedTensors = std::vector<std::pair<std::string, te::Array>>;
 
-/// Of a sequence its elements, called "y.0", "y.1", …
-void add_tensors(const std::string& name, const te::Array& value, NamedTensors& tensors) {
-  if (value.is_tensor()) tensors.emplace_back(name, value);
-  if (const auto* elements = value.sequence_elements())
-    for (size_t k = 0; k < elements->size(); ++k) add_tensors(fmt::format("{}.{}", name, k), (*elements)[k], tensors);
-}
-
 NamedTensors tensors_of(const Graph& graph, const std::vector<te::Array>& outputs) {
   NamedTensors tensors;
-  for (size_t i = 0; i < outputs.size(); ++i) add_tensors(graph.value(graph.outputs()[i]).name, outputs[i], tensors);
+  for (size_t i = 0; i < outputs.size(); ++i)
+    append(tensors, te::named_tensors(graph.value(graph.outputs()[i]).name, outputs[i]));
   return tensors;
 }
 
