@@ -198,8 +198,6 @@ Result<std::vector<te::Array>> model_inputs(Graph& graph, const std::string& fil
   fill.memory = options.memory_limit();
   std::vector<te::Array> values;
   bool all_loaded = true;
-  // Only tensors are made.
-  Graph rest = graph;
   std::vector<ValueId> tensors;
   for (size_t i = 0; i < graph.inputs().size(); ++i) {
     const Value& value = graph.value(graph.inputs()[i]);
@@ -212,6 +210,8 @@ Result<std::vector<te::Array>> model_inputs(Graph& graph, const std::string& fil
     all_loaded &= !values[i].empty();
   }
   if (all_loaded) return values;
+  // Only tensors are made.
+  Graph rest = graph;
   rest.set_inputs(tensors);
   auto made = generate_inputs(rest, fill);
   if (!made.ok()) return std::move(made).error().within(file);

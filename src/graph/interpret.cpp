@@ -2,6 +2,7 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <unordered_map>
 
 #include "graph/infer.h"
@@ -31,8 +32,10 @@ struct Shown {
 
 Shown show(const Array& array, const Tensor* constant) {
   Shown shown;
-  shown.type.kind = ValueType::Kind::kOther;
-  if (!array.is_tensor()) return shown;
+  if (!array.is_tensor()) {
+    shown.type.kind = ValueType::Kind::kOther;
+    return shown;
+  }
   shown.type = ValueType::tensor(array.dtype(), Shape(array.dims().begin(), array.dims().end()));
   if (constant)
     shown.tensor = *constant;
@@ -211,7 +214,7 @@ class Interpreter {
 
   Result<std::vector<Array>> evaluate(const Graph& graph, const Node& node, const std::string& place,
                                       const std::vector<Array>& inputs, const std::vector<Array>& arrays) {
-    if (is_sequence_op(node) && (node.is_opaque() || !inputs[0].is_tensor())) {
+    if ((node.is_opaque() || !std::ranges::all_of(inputs, &Array::is_tensor)) && is_sequence_op(node)) {
       TRY(std::vector<Array> captured, fetch_all(graph, node.captures, arrays));
       Bodies bodies(*this, {}, std::move(captured));
       return run_sequence_op(node, place, inputs, bodies);

@@ -37,8 +37,9 @@ class SequenceOp {
   Result<Elements> empty() { return sequence_of({}); }
 
   Result<Elements> insert() {
-    TRY(Elements elements, sequence(0));
+    TRY(const Elements* const given, sequence(0));
     TRY(Array element, tensor(1));
+    Elements elements = *given;
     auto at = static_cast<int64_t>(elements.size());
     if (has(2)) {
       TRY(at, position(2, at, at + 1));
@@ -48,7 +49,8 @@ class SequenceOp {
   }
 
   Result<Elements> erase() {
-    TRY(Elements elements, sequence(0));
+    TRY(const Elements* const given, sequence(0));
+    Elements elements = *given;
     const auto count = static_cast<int64_t>(elements.size());
     if (count == 0) return invalid("an element to erase expected, an empty sequence found");
     int64_t at = count - 1;
@@ -60,15 +62,15 @@ class SequenceOp {
   }
 
   Result<Elements> at() {
-    TRY(const Elements elements, sequence(0));
-    const auto count = static_cast<int64_t>(elements.size());
+    TRY(const Elements* const elements, sequence(0));
+    const auto count = static_cast<int64_t>(elements->size());
     TRY(const int64_t at, position(1, count, count));
-    return Elements{elements[at]};
+    return Elements{(*elements)[at]};
   }
 
   Result<Elements> length() {
-    TRY(const Elements elements, sequence(0));
-    return integer(DataType::kInt64, static_cast<int64_t>(elements.size()));
+    TRY(const Elements* const elements, sequence(0));
+    return integer(DataType::kInt64, static_cast<int64_t>(elements->size()));
   }
 
   /// Pieces of given sizes, of one size but for the last, or single positions of an axis, which goes unless it is kept.
@@ -88,7 +90,8 @@ class SequenceOp {
   }
 
   Result<Elements> concatenate() {
-    TRY(Elements elements, sequence(0));
+    TRY(const Elements* const given, sequence(0));
+    Elements elements = *given;
     if (elements.empty()) return invalid("at least one element expected, an empty sequence found");
     if (!std::ranges::all_of(elements, &Array::is_tensor)) return invalid("a sequence of tensors expected");
     if (!node_.attributes.contains("axis")) return invalid("attribute 'axis' expected, none found");
@@ -120,12 +123,12 @@ class SequenceOp {
     if (!body) return invalid("attribute 'body' of type graph expected, none found");
     if ((*body)->inputs().size() != inputs_.size())
       return invalid("a body with {} inputs expected, {} found", inputs_.size(), (*body)->inputs().size());
-    TRY(const Elements first, sequence(0));
+    TRY(const Elements* const first, sequence(0));
     for (size_t i = 1; i < inputs_.size(); ++i)
-      if (const auto* more = inputs_[i].sequence_elements(); more && more->size() != first.size())
-        return invalid("sequences of one length expected, {} and {} elements found", first.size(), more->size());
+      if (const auto* more = inputs_[i].sequence_elements(); more && more->size() != first->size())
+        return invalid("sequences of one length expected, {} and {} elements found", first->size(), more->size());
     std::vector<Elements> made((*body)->outputs().size());
-    for (size_t k = 0; k < first.size(); ++k) {
+    for (size_t k = 0; k < first->size(); ++k) {
       Elements actual;
       for (const Array& input : inputs_) {
         const Elements* const elements = input.sequence_elements();
@@ -185,11 +188,11 @@ class SequenceOp {
     return inputs_[input];
   }
 
-  Result<Elements> sequence(size_t input) const {
+  Result<const Elements*> sequence(size_t input) const {
     if (!has(input)) return invalid("input {} expected, none found", input);
     const Elements* const elements = inputs_[input].sequence_elements();
     if (!elements) return invalid("a sequence as input {} expected, {} found", input, text(inputs_[input]));
-    return *elements;
+    return elements;
   }
 
   /// What a scalar says, counted from the first: in [-count, end).
@@ -223,13 +226,9 @@ class SequenceOp {
         return invalid("sizes or one size of pieces expected, {} found", text(given));
       if (given.dims().size() == 1) {
         if (given.count() > kMostPieces) return too_many(given.count());
-        int64_t left = extent;
-        for (int64_t k = 0; k < given.count(); ++k) {
-          sizes.push_back(given.integer(k));
-          left = sizes.back() < 0 || sizes.back() > left ? -1 : left - sizes.back();
-          if (left < 0) break;
-        }
-        if (left != 0) return invalid("sizes of pieces that are {} together expected, {} found", extent, text(given));
+        for (int64_t k = 0; k < given.count(); ++k) sizes.push_back(given.integer(k));
+        if (!add_up_to(sizes, extent))
+          return invalid("sizes of pieces that are {} together expected, {} found", extent, text(given));
         return sizes;
       }
       size = given.integer(0);
@@ -268,6 +267,14 @@ const std::map<std::string_view, Run>& sequence_ops() {
 }
 
 }  // namespace
+
+bool add_up_to(std::span<const int64_t> sizes, int64_t whole) {
+  for (const int64_t size : sizes) {
+    if (size < 0 || size > whole) return false;
+    whole -= size;
+  }
+  return whole == 0;
+}
 
 bool is_sequence_op(const Node& node) { return node.domain.empty() && sequence_ops().contains(node.op_type); }
 

@@ -11,6 +11,9 @@
 
 namespace isomer {
 
+/// Whether sizes of pieces, none of them below 0, are so much together.
+bool add_up_to(std::span<const int64_t> sizes, int64_t whole);
+
 /// Identity among them, which has a row for tensors.
 bool is_sequence_op(const Node& node);
 

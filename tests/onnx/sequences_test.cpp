@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "graph/interpret.h"
+#include "graph/sequence_ops.h"
 #include "graph/te/array_parts.h"
 #include "onnx/messages.h"
 
@@ -176,6 +177,14 @@ TEST(SequenceOps, HoldTensorsOnly) {
                         node("ConcatFromSequence", "t", "y", integer("axis", 0) + integer("new_axis", 1)),
                     2),
               sentence("a body that makes tensors expected, a sequence found"));
+}
+
+TEST(SequenceOps, SizesThatWrapDoNotAddUp) {
+  constexpr int64_t kQuarter = int64_t{1} << 62;
+  EXPECT_TRUE(add_up_to(std::vector<int64_t>{1, 0, 2}, 3));
+  EXPECT_FALSE(add_up_to(std::vector<int64_t>{kQuarter, kQuarter, kQuarter, kQuarter}, 0));
+  EXPECT_FALSE(add_up_to(std::vector<int64_t>{4, -1}, 3));
+  EXPECT_FALSE(add_up_to(std::vector<int64_t>{1, 1}, 3));
 }
 
 /// However many positions the other axes have.

@@ -1,9 +1,9 @@
 #include "graph/onnx/sequences.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "graph/infer.h"
+#include "graph/sequence_ops.h"
 
 namespace isomer {
 namespace {
@@ -101,8 +101,7 @@ Result<std::optional<Sequences::Elements>> Sequences::pieces(NodeForm& form) {
     if (size < 1 || dim.value() / size >= kMostPieces) return unknown;
     for (int64_t left = dim.value(); left > 0; left -= size) sizes.push_back(std::min(size, left));
   }
-  if (static_cast<int64_t>(sizes.size()) > kMostPieces || sizes.empty() || std::ranges::min(sizes) < 0 ||
-      std::accumulate(sizes.begin(), sizes.end(), int64_t{0}) != dim.value())
+  if (static_cast<int64_t>(sizes.size()) > kMostPieces || sizes.empty() || !add_up_to(sizes, dim.value()))
     return unknown;
   Node split;
   split.op = find_op("Split");

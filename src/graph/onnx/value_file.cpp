@@ -59,10 +59,10 @@ Result<Array> value_of(const SequenceProto& proto) {
 
 Result<Array> value_of(const OptionalProto& proto) {
   switch (proto.elem_type()) {
-    case OptionalProto::UNDEFINED: return Array::none();
-    case OptionalProto::TENSOR: return proto.has_tensor_value() ? value_of(proto.tensor_value()) : Array::none();
-    case OptionalProto::SEQUENCE: return proto.has_sequence_value() ? value_of(proto.sequence_value()) : Array::none();
-    case OptionalProto::OPTIONAL: return proto.has_optional_value() ? value_of(proto.optional_value()) : Array::none();
+    case SequenceProto::UNDEFINED: return Array::none();
+    case SequenceProto::TENSOR: return proto.has_tensor_value() ? value_of(proto.tensor_value()) : Array::none();
+    case SequenceProto::SEQUENCE: return proto.has_sequence_value() ? value_of(proto.sequence_value()) : Array::none();
+    case SequenceProto::OPTIONAL: return proto.has_optional_value() ? value_of(proto.optional_value()) : Array::none();
     default: return of_other_elements(proto.elem_type());
   }
 }
@@ -93,15 +93,15 @@ void write(const Array& value, const TypeProto& type, SequenceProto& proto) {
 void write(const Array& value, const TypeProto& type, OptionalProto& proto) {
   const TypeProto& inner = type.optional_type().elem_type();
   if (value.is_none()) {
-    proto.set_elem_type(OptionalProto::UNDEFINED);
+    proto.set_elem_type(SequenceProto::UNDEFINED);
   } else if (inner.has_optional_type()) {
-    proto.set_elem_type(OptionalProto::OPTIONAL);
+    proto.set_elem_type(SequenceProto::OPTIONAL);
     write(value, inner, *proto.mutable_optional_value());
   } else if (value.sequence_elements()) {
-    proto.set_elem_type(OptionalProto::SEQUENCE);
+    proto.set_elem_type(SequenceProto::SEQUENCE);
     write(value, inner, *proto.mutable_sequence_value());
   } else {
-    proto.set_elem_type(OptionalProto::TENSOR);
+    proto.set_elem_type(SequenceProto::TENSOR);
     *proto.mutable_tensor_value() = tensor_message("", te::to_tensor(value));
   }
 }
