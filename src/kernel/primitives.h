@@ -23,7 +23,9 @@ inline std::string text(LoopId loop) { return fmt::format("k{}", loop.variable);
 Result<LoopIds> split(Kernel& kernel, LoopId loop, const Integers& factors);
 /// One loop for a nest of loops, each the only statement of the one before.
 Result<LoopId> fuse(Kernel& kernel, const LoopIds& loops);
-/// Puts these loops of one nest into this order; they share the places that they had.
+/// Puts these loops of one nest into this order; they share the places that they had. Ordered ones may be among them,
+/// in the order that they had, around a map whose steps read of what they write only what lies at their own place: each
+/// place may take all of its steps before another one does.
 Result<void> reorder(Kernel& kernel, const LoopIds& loops);
 /// The loop is outermost or stands in an ordered one that is, and what its iterations write does not overlap.
 Result<void> parallel(Kernel& kernel, LoopId loop);
@@ -57,7 +59,7 @@ Result<void> annotate(Kernel& kernel, LoopId loop, const std::string& key, int64
 /// output.
 Result<void> compute_inline(Kernel& kernel, const std::string& block);
 /// The block, a map that reads each element of a buffer once, is applied by the map that writes that buffer; where it
-/// only moves the elements, by a reduction as well.
+/// only moves the elements, by a reduction as well, or by the steps of a scan, which then read them back from there.
 Result<void> reverse_compute_inline(Kernel& kernel, const std::string& block);
 
 /// What a map makes of nothing but a byte (the sigmoid of a quantized number, quantized again) is read from a table of

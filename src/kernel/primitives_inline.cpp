@@ -1,3 +1,6 @@
+#include <algorithm>
+
+#include "graph/te/simplify.h"
 #include "kernel/copies.h"
 #include "kernel/primitives.h"
 #include "kernel/tree.h"
@@ -22,6 +25,85 @@ Result<int> whole_written(const Kernel& kernel, const Block& block) {
 Result<int> whole_map(const Kernel& kernel, const Block& block) {
   if (block.is_reduction()) return invalid(block.name, "a map expected, it is a reduction");
   return whole_written(kernel, block);
+}
+
+/// The axis of a map over whose whole extent an index of this dim runs, forwards or backwards.
+struct WholeAxis {
+  size_t axis = 0;
+  bool is_backwards = false;
+};
+
+std::optional<WholeAxis> whole_axis(const Block& map, const Expr& index, const Expr& extent) {
+  for (size_t k = 0; k < map.axes.size(); ++k) {
+    const Expr axis = te::axis(static_cast<int>(k));
+    if (!(map.axes[k].extent == extent)) continue;
+    if (index == axis) return WholeAxis{k, false};
+    if (te::as_constant(te::simplify_index(index + axis + 1 - extent)) == 0) return WholeAxis{k, true};
+  }
+  return std::nullopt;
+}
+
+/// For each axis of a map that only moves the elements of `source`, each once: the dim that it moves along.
+std::optional<std::vector<WholeAxis>> dims_moved(const Kernel& kernel, const Block& map, int source) {
+  const auto* load = te::as<te::Load>(map.bodies[0]);
+  if (!load || load->buffer.index != source || load->index.size() != map.axes.size()) return std::nullopt;
+  constexpr size_t kNone = SIZE_MAX;
+  std::vector<WholeAxis> dims(map.axes.size(), {kNone, false});
+  for (size_t k = 0; k < load->index.size(); ++k) {
+    const auto found = whole_axis(map, load->index[k], kernel.buffers[source].shape[k].expr());
+    if (!found || dims[found->axis].axis != kNone) return std::nullopt;
+    dims[found->axis] = {k, found->is_backwards};
+  }
+  return dims;
+}
+
+/// Whether the block writes all elements of the buffer, each once: over its axes and loops around it.
+bool writes_all(const Kernel& kernel, const Block& block, const std::vector<const Loop*>& around, int buffer) {
+  std::vector<Expr> runs;
+  for (size_t k = 0; k < block.writes[0].index.size(); ++k) {
+    const Expr& index = block.writes[0].index[k];
+    const Expr extent = kernel.buffers[buffer].shape[k].expr();
+    bool is_whole = false;
+    for (size_t axis = 0; axis < block.axes.size(); ++axis)
+      is_whole |= index == te::axis(static_cast<int>(axis)) && block.axes[axis].extent == extent;
+    for (const Loop* loop : around) is_whole |= index == loop_variable(loop->variable) && loop->extent == extent;
+    if (!is_whole || std::ranges::find(runs, index) != runs.end()) return false;
+    runs.push_back(index);
+  }
+  return !block.predicate;
+}
+
+/// Where a map only moves what a block writes over all of its loops, and what but for the map it alone reads (the steps
+/// of a scan), the block writes and reads that in its place. Whether it does now.
+bool write_where_moved(Kernel& kernel, const Place& place, int source) {
+  const Block map = place.block();
+  const int written = map.writes[0].buffer;
+  const std::vector<std::string> makers = writers(kernel, source);
+  std::vector<std::string> users = readers(kernel, source);
+  std::erase(users, map.name);
+  const auto dims = dims_moved(kernel, map, source);
+  if (!dims || map.predicate || makers.size() != 1 || users != makers || is_output(kernel, source) ||
+      resized(kernel.body).contains(source) || resized(kernel.body).contains(written))
+    return false;
+  const BlockPlace maker = place_of_block(kernel, makers[0]);
+  if (maker.block->writes.size() != 1 || !writes_all(kernel, *maker.block, maker.loops(), source)) return false;
+  bool is_made = false;
+  for (const Statement& root : kernel.body) {
+    if (&root == place.root()) break;
+    is_made |= touches(root, source);
+    if (touches(root, written)) return false;
+  }
+  if (!is_made) return false;
+  const Shape shape = kernel.buffers[source].shape;
+  map_accesses(kernel, kernel.body, source, [&](const std::vector<Expr>& index) {
+    Write there{written, {}};
+    for (const WholeAxis& dim : *dims)
+      there.index.push_back(dim.is_backwards ? te::simplify_index(shape[dim.axis].expr() - 1 - index[dim.axis])
+                                             : index[dim.axis]);
+    return there;
+  });
+  remove(kernel, *find_block(kernel, map.name));
+  return true;
 }
 
 }  // namespace
@@ -57,6 +139,8 @@ Result<void> reverse_compute_inline(Kernel& kernel, const std::string& name) {
   const Block consumer = place.block();
   TRY(const int written, whole_map(kernel, consumer));
   (void)written;
+  for (const int source : loads(consumer))
+    if (write_where_moved(kernel, place, source)) return {};
   for (const int source : loads(consumer)) {
     const std::vector<std::string> producers = writers(kernel, source);
     if (producers.size() != 1 || readers(kernel, source).size() != 1 || is_output(kernel, source)) continue;
@@ -104,9 +188,10 @@ Result<void> reverse_compute_inline(Kernel& kernel, const std::string& name) {
     remove(kernel, old);
     return {};
   }
-  return invalid(name,
-                 "a buffer that a map writes, or a reduction whose elements are only moved, and that only this block "
-                 "reads, each element once, expected, it reads none");
+  return invalid(
+      name,
+      "a buffer that a map writes, or a reduction or steps whose elements are only moved, and that only this "
+      "block reads, each element once, expected, it reads none");
 }
 
 }  // namespace isomer::kernel::primitives

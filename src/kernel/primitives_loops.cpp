@@ -9,14 +9,19 @@ namespace {
 
 constexpr int64_t kMaxUnrolled = 4096;  ///< iterations of one loop; far beyond any instruction cache
 
-Result<Place> find_free_loop(Kernel& kernel, LoopId id) {
+Result<Place> find_serial_loop(Kernel& kernel, LoopId id) {
   TRY(Place place, find_loop(kernel, id.variable));
-  if (place.loop().ordered)
-    return invalid(text(id), "a loop of independent iterations expected, its order is its meaning");
   if (place.loop().kind != LoopKind::kSerial)
     return invalid(text(id), "a serial loop expected, it is parallel, vectorized or unrolled");
   if (place.loop().annotations.contains(kMicroKernel))
     return invalid(text(id), "a loop expected that no micro-kernel computes");
+  return place;
+}
+
+Result<Place> find_free_loop(Kernel& kernel, LoopId id) {
+  TRY(Place place, find_serial_loop(kernel, id));
+  if (place.loop().ordered)
+    return invalid(text(id), "a loop of independent iterations expected, its order is its meaning");
   return place;
 }
 
@@ -60,10 +65,11 @@ void add_predicate(Statements& statements, const Expr& condition) {
 }
 
 /// The loops of a chain: each, but the first, the only statement in the loop before.
-Result<std::vector<Place>> chain(Kernel& kernel, const LoopIds& ids) {
+Result<std::vector<Place>> chain(Kernel& kernel, const LoopIds& ids,
+                                 Result<Place> (*find)(Kernel&, LoopId) = find_free_loop) {
   std::vector<Place> places;
   for (const LoopId id : ids) {
-    TRY(Place place, find_free_loop(kernel, id));
+    TRY(Place place, find(kernel, id));
     places.push_back(std::move(place));
   }
   std::sort(places.begin(), places.end(),
@@ -229,6 +235,78 @@ Result<void> check_reduction_order(const Loop& outermost, const LoopIds& ids) {
   return {};
 }
 
+/// Whether what the block writes, and reads again, lies in one place of some dim for each element of its axis.
+bool stays_in_place(const Block& block, const Expr& axis) {
+  return std::ranges::all_of(block.writes, [&](const Write& write) {
+    for (size_t dim = 0; dim < write.index.size(); ++dim) {
+      bool stays = write.index[dim] == axis;
+      for (const Expr& body : block.bodies)
+        te::for_each_node(body, [&](const Expr& e) {
+          const auto* load = te::as<te::Load>(e);
+          stays = stays && (!load || load->buffer.index != write.buffer || load->index[dim] == axis);
+        });
+      if (stays) return true;
+    }
+    return false;
+  });
+}
+
+/// Whether the places of a block that differ in this loop may take its steps one after the other.
+bool steps_are_apart(const Block& block, const Loop& loop) {
+  if (block.is_reduction() || loop.annotations.contains(kOverlaps)) return false;
+  const auto reads = [&](const Expr& e) { return depends_on(e, loop.variable); };
+  if (std::ranges::any_of(block.bodies, reads)) return false;
+  for (const Write& write : block.writes)
+    if (std::ranges::any_of(write.index, reads)) return false;
+  for (size_t k = 0; k < block.axes.size(); ++k)
+    if (reads(block.axes[k].binding) && !stays_in_place(block, te::axis(static_cast<int>(k)))) return false;
+  return true;
+}
+
+/// The block that a loop is around, with nothing but loops between; nullptr: there are other statements.
+const Block* block_inside(const Loop& loop) {
+  if (loop.body.size() != 1) return nullptr;
+  const auto* inner = std::get_if<Loop>(&loop.body.front().node);
+  return inner ? block_inside(*inner) : std::get_if<Block>(&loop.body.front().node);
+}
+
+/// The loops in these places come to stand in the order of `ids`: ordered ones keep theirs, and no other one passes an
+/// ordered one where its iterations need each other's steps.
+Result<void> check_steps(const std::vector<Place>& places, const LoopIds& ids) {
+  std::vector<const Loop*> before, after;
+  for (size_t k = places.front().ancestors.size(); k < places.back().ancestors.size(); ++k)
+    before.push_back(&std::get<Loop>(places.back().ancestors[k]->node));
+  before.push_back(&places.back().loop());
+  const auto of = [&](LoopId id) {
+    return *std::ranges::find_if(before, [&](const Loop* loop) { return loop->variable == id.variable; });
+  };
+  size_t moved = 0;
+  for (const Loop* loop : before) {
+    const bool moves = std::ranges::any_of(places, [&](const Place& place) { return &place.loop() == loop; });
+    after.push_back(moves ? of(ids[moved++]) : loop);
+  }
+  // The ordered loops around each one, and around the whole.
+  const auto around = [](const std::vector<const Loop*>& nest, const Loop* end) {
+    std::vector<const Loop*> result;
+    for (const Loop* loop : nest) {
+      if (loop == end) break;
+      if (loop->ordered) result.push_back(loop);
+    }
+    return result;
+  };
+  const LoopId outermost{before.front()->variable};
+  if (around(before, nullptr) != around(after, nullptr))
+    return invalid(text(outermost), "ordered loops in the order that they have expected");
+  for (const Loop* loop : before) {
+    if (loop->ordered || around(before, loop) == around(after, loop)) continue;
+    const Block* block = block_inside(*before.back());
+    if (!block || !steps_are_apart(*block, *loop))
+      return invalid(text(LoopId{loop->variable}),
+                     "one map inside expected, whose steps read of what it writes only their own place");
+  }
+  return {};
+}
+
 /// An error where iterations may not be computed twice.
 Result<void> check_repeatable(const Loop& loop) {
   const LoopId id{loop.variable};
@@ -377,17 +455,20 @@ Result<LoopId> fuse(Kernel& kernel, const LoopIds& ids) {
 }
 
 Result<void> reorder(Kernel& kernel, const LoopIds& ids) {
-  TRY(const std::vector<Place> places, chain(kernel, ids));
+  TRY(const std::vector<Place> places, chain(kernel, ids, find_serial_loop));
   for (const Place& place : places)
     for (const LoopId other : ids)
       if (depends_on(place.loop().extent, other.variable))
         return invalid(text(LoopId{place.loop().variable}),
                        "an extent that none of the loops decides expected, {} does", text(other));
-  if (!places.empty()) TRY_VOID(check_reduction_order(places.front().loop(), ids));
+  if (!places.empty()) {
+    TRY_VOID(check_reduction_order(places.front().loop(), ids));
+    TRY_VOID(check_steps(places, ids));
+  }
   std::map<int, Loop> heads;
   for (const Place& place : places) {
     const Loop& loop = place.loop();
-    heads[loop.variable] = Loop(loop.variable, loop.extent);
+    heads[loop.variable] = Loop(loop.variable, loop.extent, loop.ordered);
     heads[loop.variable].annotations = loop.annotations;
   }
   for (size_t i = 0; i < places.size(); ++i) {
@@ -395,6 +476,7 @@ Result<void> reorder(Kernel& kernel, const LoopIds& ids) {
     Loop& loop = places[i].loop();
     loop.variable = head.variable;
     loop.extent = head.extent;
+    loop.ordered = head.ordered;
     loop.annotations = head.annotations;
   }
   return {};

@@ -30,6 +30,24 @@ bool move_apart(const Use& a, const Use& b, int variable, const auto& is_inside)
   return false;
 }
 
+/// Whether both are of one block, which has one point for each of the elements that it writes, and find these at that
+/// point: but for the steps of ordered loops, which one point takes one after the other.
+bool stay_in_place(const Use& a, const Use& b) {
+  if (a.block != b.block || (!a.is_write && !b.is_write)) return false;
+  if (a.is_write && b.is_write) return true;
+  const std::vector<Expr>& written = a.is_write ? a.index : b.index;
+  const auto is_ordered = [&](int variable) {
+    return std::ranges::any_of(a.loops, [&](const Loop* loop) { return loop->variable == variable && loop->ordered; });
+  };
+  for (size_t k = 0; k < a.index.size(); ++k) {
+    if (te::has_load(written[k])) return false;
+    const std::set<int> read = variables(written[k]);
+    if (std::ranges::all_of(read, is_ordered)) continue;
+    if (std::ranges::any_of(read, is_ordered) || !(a.index[k] == b.index[k])) return false;
+  }
+  return true;
+}
+
 std::vector<Use> uses_in(const Kernel& kernel, const Statement& statement, const std::array<Scope, 2>& scopes) {
   std::vector<Use> uses;
   for_each_block(statement, [&](const Block& block, const std::vector<const Loop*>&) {
@@ -68,8 +86,7 @@ std::vector<Use> private_uses_of(const Kernel& kernel, const Statement& statemen
 }
 
 bool is_of_one_block(const Use& a, const Use& b, const Loop& grid) {
-  // A block of the kernel has one point for each of its elements.
-  if (a.block == b.block && a.is_write && b.is_write) return true;
+  if (stay_in_place(a, b)) return true;
   return move_apart(a, b, grid.variable, [](const Loop* loop) { return !is_block(loop->kind); });
 }
 
@@ -91,7 +108,7 @@ bool are_apart(const Use& a, const Use& b, const Loop& turns) {
 }
 
 bool is_of_one_thread(const Use& a, const Use& b, const Launch& launch) {
-  if (a.block == b.block && a.is_write && b.is_write) return true;
+  if (stay_in_place(a, b)) return true;
   const auto of_a = threads_around(a.loops), of_b = threads_around(b.loops);
   // Both in the variables of the first use.
   Use renamed = b;

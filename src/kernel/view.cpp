@@ -68,6 +68,15 @@ bool View::is_step(const std::string& name) const {
   return is_ordered && is_free && !std::get<Loop>(place.ancestors.back()->node).ordered;
 }
 
+std::optional<LoopId> View::steps_around(const std::string& name) const {
+  std::optional<LoopId> found;
+  for (const Loop* loop : place_of_block(kernel(), name).loops()) {
+    if (loop->body.size() != 1 || (loop->ordered && found)) return std::nullopt;
+    if (loop->ordered) found = LoopId{loop->variable};
+  }
+  return found;
+}
+
 LoopIds View::loops(const std::string& name) const {
   LoopIds result;
   for (const Loop* loop : place_of_block(kernel(), name).loops()) result.push_back({loop->variable});
@@ -133,6 +142,15 @@ bool View::moves_reduction(const Block& map) const {
   if (!load) return false;
   const auto makers = writers(kernel(), load->buffer.index);
   return makers.size() == 1 && block(makers[0]).is_reduction();
+}
+
+bool View::moves_steps(const Block& map) const {
+  const auto* load = map.is_reduction() || map.bodies.size() != 1 ? nullptr : te::as<te::Load>(map.bodies[0]);
+  if (!load) return false;
+  const auto makers = writers(kernel(), load->buffer.index);
+  std::vector<std::string> others = readers(kernel(), load->buffer.index);
+  std::erase(others, map.name);
+  return makers.size() == 1 && is_step(makers[0]) && others == makers;
 }
 
 bool View::is_flat(const Block& block) const {

@@ -42,6 +42,8 @@ class View {
   bool is_free_reduction(const std::string& name) const { return is_alone(name) && block(name).is_reduction(); }
   /// Whether the block is part of something ordered (a step of a scan) and alone in the loops inside of that.
   bool is_step(const std::string& name) const;
+  /// The one loop over steps around the block, where nothing else stands in it.
+  std::optional<LoopId> steps_around(const std::string& name) const;
   /// The loops around the block, outermost first.
   LoopIds loops(const std::string& name) const;
   /// Its own, inside of what is ordered, or of the loop around them.
@@ -63,6 +65,8 @@ class View {
   int64_t ordinal(const std::string& name, const LoadAccess& access) const;
   /// A map that brings the results of a reduction into another place.
   bool moves_reduction(const Block& map) const;
+  /// A map that brings what a step of a scan writes into another place, where nobody else but the step reads it.
+  bool moves_steps(const Block& map) const;
   /// Whether every load moves through memory as the output does, or not at all, and the same is computed everywhere.
   bool is_flat(const Block& block) const;
   /// The axis along which the output lies contiguous; -1: none.

@@ -77,6 +77,22 @@ const std::vector<Example>& examples() {
        "  step map [2, 20] { max(min(inner0[i0, i1]:float32 + in0[t0, i0, i1]:float32, 4), -4) }\n  next 1\n}\n"
        "s1 = map [2, 3, 20] { s0[i1, i0, i2]:float32*2 }\noutput s1\n",
        {{3, 2, 20}, {2, 20}, {40, 20}}},
+      {"running_sums",
+       "s0 = scan 7 {\n  state [3, 20] = 0:float32\n  step map [3, 20] { state0[i0, i1]:float32 + in0[i0, t0, "
+       "i1]:float32 }\n  next 0\n}\n"
+       "s1 = map [3, 7, 20] { s0[i1, i0, i2]:float32 }\noutput s1\n",
+       {{3, 7, 20}}},
+      {"running_sums_backwards",
+       "s0 = scan 9 {\n  state [3, 11] = in1[i0, i1]:float32\n  step map [3, 11] { state0[i0, i1]:float32 + in0[i0, "
+       "i1, "
+       "8 - t0]:float32 }\n  next 0\n}\n"
+       "s1 = map [3, 11, 9] { s0[8 - i2, i0, i1]:float32 }\noutput s1\n",
+       {{3, 11, 9}, {3, 11}}},
+      {"turning_sums",
+       "s0 = scan 5 {\n  state [4, 16] = 1:float32\n  step map [4, 16] { state0[3 - i0, i1]:float32 + in0[t0, i0, "
+       "i1]:float32 }\n  next 0\n}\n"
+       "s1 = map [4, 5, 16] { s0[i1, i0, i2]:float32 }\noutput s1\n",
+       {{5, 4, 16}}},
       {"joined",
        "s0 = map [6, 40] { max(select(i1 < 9, in0[i0, i1]:float32, select(i1 < 32, in1[i0, i1 - 9]:float32, in2[i0, i1 "
        "- 32]:float32))*2, 0) }\n"

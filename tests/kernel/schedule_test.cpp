@@ -918,6 +918,54 @@ TEST(Primitives, AMapIsNotMovedUnderOneOfItsSources) {
   EXPECT_FALSE(schedule.reverse_compute_inline("s1").ok());
 }
 
+Schedule of_example(std::string_view name) {
+  return Schedule(lowered(*std::find_if(examples().begin(), examples().end(),
+                                        [&](const Example& e) { return std::string_view(e.name) == name; })));
+}
+
+/// Of an example that is a scan of one step: that stands in one block.
+Schedule of_one_step(std::string_view name) {
+  Schedule schedule = of_example(name);
+  EXPECT_TRUE(schedule.compute_inline("s0.before0").ok());
+  EXPECT_TRUE(schedule.compute_inline("s0.inner0").ok());
+  return schedule;
+}
+
+TEST(Primitives, StepsAreWrittenWhereAMapMovesThem) {
+  for (const char* name : {"running_sums", "running_sums_backwards", "turning_sums"}) {
+    SCOPED_TRACE(name);
+    Schedule schedule = of_one_step(name);
+    const auto moved = schedule.reverse_compute_inline("s1");
+    ASSERT_TRUE(moved.ok()) << moved.error().message();
+    EXPECT_THAT(schedule.blocks(), testing::ElementsAre("s0"));
+    EXPECT_TRUE(readers(schedule.kernel(), schedule.kernel().find_buffer("s0")).empty());
+    EXPECT_THAT(readers(schedule.kernel(), schedule.kernel().find_buffer("s1")), testing::ElementsAre("s0"));
+  }
+  EXPECT_FALSE(of_example("running_sums").reverse_compute_inline("s1").ok()) << "another block reads the steps";
+  EXPECT_FALSE(of_example("recurrence").reverse_compute_inline("s1").ok()) << "it computes something of them";
+}
+
+TEST(Primitives, AllStepsOfAPlaceComeFirstWhereNoOtherPlaceReadsThem) {
+  Schedule sums = of_one_step("running_sums");
+  const LoopIds loops = *sums.loops("s0");
+  ASSERT_EQ(loops.size(), 3);
+  ASSERT_TRUE(sums.reorder({loops[1], loops[0], loops[2]}).ok());
+  ASSERT_TRUE(sums.reorder({loops[2], loops[1], loops[0]}).ok());
+  EXPECT_THAT(*sums.loops("s0"), testing::ElementsAre(loops[2], loops[1], loops[0]));
+  EXPECT_TRUE(sums.parallel(loops[2]).ok());
+  EXPECT_FALSE(sums.unroll(loops[0]).ok());
+
+  Schedule turning = of_one_step("turning_sums");
+  const LoopIds turns = *turning.loops("s0");
+  const auto apart = turning.reorder({turns[1], turns[0], turns[2]});
+  ASSERT_FALSE(apart.ok());
+  EXPECT_THAT(apart.error().message(), HasSubstr("whose steps read of what it writes only their own place"));
+  EXPECT_FALSE(turning.reorder({turns[2], turns[1], turns[0]}).ok());
+  EXPECT_FALSE(turning.reorder({turns[2], turns[0]}).ok()) << "the loop between them is passed, too";
+  // Along the other axis they do.
+  EXPECT_TRUE(turning.reorder({turns[2], turns[0], turns[1]}).ok());
+}
+
 TEST(Primitives, AMapIsNotMovedUnderALoopThatWritesEverySecondElement) {
   const Example example = {"phases",
                            "s0 = reduce [8] over [3] with sum:float32 { in0[i0, r0]:float32 }\n"

@@ -34,8 +34,10 @@ constexpr int64_t kMove = 8;
 /// Iterations of a part that are worth a claim.
 int64_t grain(const Statement& part, int64_t iterations) {
   int64_t work = 0;
-  for_each_block(part, [&](const Block& block, const auto&) {
-    const auto count = points(block);
+  for_each_block(part, [&](const Block& block, const std::vector<const Loop*>& loops) {
+    auto count = points(block);
+    for (const Loop* loop : loops)
+      if (count && loop->ordered) count = *count * te::as_constant(loop->extent).value_or(1);
     if (count)
       work += *count * (block.is_reduction() ? 1 : std::max<int64_t>(kMove, count_operations(block.bodies[0])));
   });

@@ -50,6 +50,13 @@ bool lay_out(Builder& builder, const std::string& name, bool in_register) {
   loops.resize(std::min(loops.size(), rank));
   if (loops.empty()) return false;
   if (view.is_alone(name) && !view.block(name).is_reduction()) loops = in_memory_order(builder, name);
+  // A thread takes all steps of its place, where no other place needs them: one launch instead of one a step.
+  const auto steps = view.steps_around(name);
+  if (steps && !view.block(name).is_reduction() && builder.decide(name, "all_steps_of_a_place", true)) {
+    LoopIds order = loops;
+    order.push_back(*steps);
+    (void)tried(schedule.reorder(order));
+  }
   if (loops.size() > 1) {
     const auto fused = schedule.fuse(loops);
     if (!fused.ok()) return false;

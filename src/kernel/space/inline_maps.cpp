@@ -64,6 +64,9 @@ void inline_map(Builder& builder, const std::string& name) {
   if (view.moves_reduction(view.block(name)) && builder.decide(name, "inline_into_reduction", true) &&
       tried(builder.schedule.reverse_compute_inline(name)))
     return;
+  if (view.moves_steps(view.block(name)) && builder.decide(name, "inline_into_steps", true) &&
+      tried(builder.schedule.reverse_compute_inline(name)))
+    return;
   if (can_inline(view, view.block(name)) && builder.decide(name, "inline", is_worth_inlining(view, view.block(name))))
     (void)tried(builder.schedule.compute_inline(name));
 }
@@ -74,7 +77,7 @@ Module inline_maps() {
   return {"inline_maps",
           [](const View& view, const std::string& name) {
             const Block& map = view.block(name);
-            return view.moves_reduction(map) || can_inline(view, map);
+            return view.moves_reduction(map) || view.moves_steps(map) || can_inline(view, map);
           },
           inline_map};
 }
