@@ -1,5 +1,5 @@
 // The vector code of elementary functions over all float32 bit patterns (a stride of them, in the short run), against
-// libm in double precision.
+// libm in double precision; and of divisions by one number.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -328,6 +328,68 @@ INSTANTIATE_TEST_SUITE_P(Targets, TwoArguments, testing::Values("cpu=x86-64", "c
                            std::replace(name.begin(), name.end(), '-', '_');
                            return name;
                          });
+
+/// out[i] = in[i] / divisor, eight lanes at a time; the divisor is a literal, or an integer that data decide.
+Kernel quotients(DataType dtype, std::optional<double> literal) {
+  Kernel kernel;
+  kernel.buffers = {{"in", dtype, {kCount}}, {"n", DataType::kInt64, {1}}, {"out", dtype, {kCount}}};
+  kernel.inputs = {0, 1};
+  kernel.outputs = {2};
+  const Expr i = k(0) * 8 + k(1);
+  const Expr divisor = literal ? te::literal(*literal, dtype) : te::cast(dtype, load_buffer(kernel, 1, {te::index(0)}));
+  const Block block = assign("quotient", 2, {i}, load_buffer(kernel, 0, {i}) / divisor);
+  kernel.body = {loop(0, kCount / 8, LoopKind::kSerial, {loop(1, 8, LoopKind::kVectorized, {Statement{block}})})};
+  kernel.next_variable = 2;
+  return kernel;
+}
+
+/// Multiples of the divisor, which Floor and casts to integers look at; numbers of all sizes; none.
+std::vector<double> dividends(double divisor, DataType dtype) {
+  std::vector<double> result = {0, 1, -1, INFINITY, -INFINITY, NAN, 3e38};
+  Random random(7);
+  while (result.size() < kCount)
+    result.push_back(result.size() % 2 == 0
+                         ? divisor * static_cast<double>(random.between(-4096, 4096))
+                         : random.uniform(-1, 1) * std::ldexp(1.0, static_cast<int>(random.between(-60, 60))));
+  if (dtype == DataType::kFloat32)
+    for (double& x : result) x = static_cast<float>(x);
+  return result;
+}
+
+TEST(Quotient, ByOneNumberIsRoundedAsADivision) {
+  for (const char* cpu : {"cpu=x86-64-v2", "cpu=haswell", "cpu=skylake-avx512", "cpu=host"})
+    for (const DataType dtype : {DataType::kFloat32, DataType::kFloat64})
+      for (const bool is_literal : {true, false})
+        for (const double divisor :
+             {3.0, 7.0, 8.0, 10.0, 41.0, 49.0, 55.0, 97.0, 255.0, -6.0, 16777213.0, 0.0, 0.1, 0.3, 1e-20, 3e29}) {
+          if (!is_literal && divisor != std::round(divisor)) continue;
+          if (is_literal && divisor == 0) continue;
+          if (!is_literal && divisor > 0x1p53) continue;
+          SCOPED_TRACE(testing::Message()
+                       << cpu << " " << name(dtype) << " / " << divisor << (is_literal ? "" : ", an integer"));
+          const auto target = parse_cpu_target(cpu);
+          if (!target.ok() || !runs_here(*target)) continue;
+          const double rounded = dtype == DataType::kFloat32 ? static_cast<float>(divisor) : divisor;
+          const std::vector<double> values = dividends(rounded, dtype);
+          const Tensor in = Tensor::from_doubles(dtype, {kCount}, values);
+          const Tensor n = Tensor::from_ints(DataType::kInt64, {1},
+                                             std::vector<int64_t>{is_literal ? 0 : static_cast<int64_t>(divisor)});
+          const auto found =
+              run(quotients(dtype, is_literal ? std::optional(divisor) : std::nullopt), {in, n}, *target);
+          ASSERT_TRUE(found.ok()) << found.error().message();
+          for (int64_t i = 0; i < kCount; ++i) {
+            const double x = values[static_cast<size_t>(i)];
+            const double exact =
+                dtype == DataType::kFloat32 ? static_cast<float>(x) / static_cast<float>(rounded) : x / rounded;
+            const double real = found->outputs[0].real(i);
+            // What is lost below the smallest normal number is not looked at.
+            if (std::fabs(exact) < 0x1p-100 && std::fabs(real - exact) <= 0x1p-22 * std::fabs(exact) + 0x1p-126)
+              continue;
+            ASSERT_TRUE(real == exact || (std::isnan(real) && std::isnan(exact)))
+                << x << ": " << exact << " expected, " << real << " found";
+          }
+        }
+}
 
 }  // namespace
 }  // namespace isomer::kernel::test

@@ -57,12 +57,36 @@ bool is_invertible(const llvm::Value* value) {
   return llvm::isa<llvm::SIToFPInst>(value) || llvm::isa<llvm::UIToFPInst>(value);
 }
 
-/// A division of many lanes by one number is one division and products.
-llvm::Value* real_quotient(Builder& build, llvm::Value* a, llvm::Value* b) {
+/// Whether its reciprocal is a number of its own type.
+bool is_power_of_two(const llvm::Value* value) {
+  const auto* real = constant_of<llvm::ConstantFP>(value);
+  return real && real->getValueAPF().getExactInverse(nullptr);
+}
+
+/// A division of many lanes by one number is one division, of 1, and products: a/b rounded as a division rounds it
+/// (Markstein, Computation of elementary functions on the IBM RISC System/6000, 1990: a quotient that is off by less
+/// than a place of its last digit, corrected by its remainder, is the nearest one; the first correction brings it
+/// there). What reads it may be no less than Floor. Where a product has no remainder (infinities, NaN, by 0) it is the
+/// quotient.
+llvm::Value* real_quotient(const Site& site, llvm::Value* a, llvm::Value* b) {
+  Builder& build = site.build;
   llvm::Value* const divisor = lanes_of(b) == 1 ? b : llvm::getSplatValue(b);
-  if (lanes_of(a) == 1 || !divisor || !is_invertible(divisor)) return build.CreateFDiv(a, b);
-  llvm::Value* const inverse = build.CreateFDiv(llvm::ConstantFP::get(divisor->getType(), 1), divisor);
-  return build.CreateFMul(a, spread(build, inverse, lanes_of(a)));
+  const bool is_exact = divisor && is_power_of_two(divisor);
+  if (lanes_of(a) == 1 || !divisor || !is_invertible(divisor) || (!is_exact && !site.target.has("fma")))
+    return build.CreateFDiv(a, b);
+  llvm::Value* const inverse =
+      spread(build, build.CreateFDiv(llvm::ConstantFP::get(divisor->getType(), 1), divisor), lanes_of(a));
+  llvm::Value* const product = build.CreateFMul(a, inverse);
+  if (is_exact) return product;
+  const auto multiply_add = [&](llvm::Value* x, llvm::Value* y, llvm::Value* z) {
+    return build.CreateIntrinsic(llvm::Intrinsic::fma, {x->getType()}, {x, y, z});
+  };
+  llvm::Value* quotient = product;
+  for (int correction = 0; correction < 2; ++correction) {
+    llvm::Value* const remainder = multiply_add(build.CreateFNeg(quotient), b, a);
+    quotient = multiply_add(remainder, inverse, quotient);
+  }
+  return build.CreateSelect(build.CreateFCmpORD(quotient, quotient), quotient, product);
 }
 
 llvm::Value* real_remainder(const Site& site, llvm::Value* a, llvm::Value* b) {
@@ -136,7 +160,7 @@ llvm::Value* apply_real(const Site& site, BinaryOp op, llvm::Value* a, llvm::Val
     case BinaryOp::kAdd: return build.CreateFAdd(a, b);
     case BinaryOp::kSub: return build.CreateFSub(a, b);
     case BinaryOp::kMul: return build.CreateFMul(a, b);
-    case BinaryOp::kDiv: return real_quotient(build, a, b);
+    case BinaryOp::kDiv: return real_quotient(site, a, b);
     case BinaryOp::kFloorDiv: return floor(site, build.CreateFDiv(a, b));
     case BinaryOp::kFloorMod: return real_floor_mod(site, a, b);
     case BinaryOp::kTruncMod: return real_remainder(site, a, b);
