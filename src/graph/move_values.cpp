@@ -97,7 +97,9 @@ class InsideMover {
   InsideMover(const te::Program& program, const RandomRounding& movement, Random& random)
       : program_(program), movement_(movement), random_(random) {}
 
-  te::Expr body(const te::Expr& expr) { return with_moved_children(quantized_otherwise(expr)).expr; }
+  te::Expr body(const te::Expr& expr) {
+    return narrowed_otherwise(with_moved_children(quantized_otherwise(expr)).expr);
+  }
 
  private:
   struct Moved {
@@ -166,6 +168,20 @@ class InsideMover {
     });
   }
 
+  /// A narrow number that a wider one was computed for is what its rounding may give, as in move_elements, which finds
+  /// it rounded.
+  te::Expr narrowed_otherwise(const te::Expr& expr) {
+    const te::Cast* cast = te::as<te::Cast>(expr);
+    if (!cast || !is_float(expr.dtype()) || !is_float(cast->operand.dtype()) ||
+        bit_width(cast->operand.dtype()) <= bit_width(expr.dtype()))
+      return expr;
+    const te::Load* load = te::as<te::Load>(cast->operand);
+    if (load && load->buffer.kind == te::BufferRef::Kind::kInput) return expr;
+    const auto wide = [](const te::Expr& e) { return te::cast(DataType::kFloat64, e); };
+    return te::select(te::binary(te::BinaryOp::kEqual, wide(expr), wide(cast->operand)), expr,
+                      scaled(cast->operand, expr.dtype()));
+  }
+
   static bool is_inexact(te::UnaryOp op) { return op >= te::UnaryOp::kSqrt && op <= te::UnaryOp::kErf; }
 
   /// Numbers that the type has stay, as in move_elements.
@@ -176,9 +192,10 @@ class InsideMover {
     return te::select(te::binary(te::BinaryOp::kEqual, rounded(expr), expr), expr, scaled(expr));
   }
 
-  /// By half a last place of a number between 1 and 2, or less.
-  te::Expr scaled(const te::Expr& expr) {
-    const DataType dtype = expr.dtype();
+  te::Expr scaled(const te::Expr& expr) { return scaled(expr, expr.dtype()); }
+
+  /// By half a last place of a number of the type between 1 and 2, or less.
+  te::Expr scaled(const te::Expr& expr, DataType dtype) {
     const double most = movement_.half_ulps * std::ldexp(1.0, spare_bits(dtype) - kDoubleBits - 1);
     const te::Expr factor = te::literal(te::Number(1 + draw(movement_, most, random_)), DataType::kFloat64);
     return te::cast(dtype, te::cast(DataType::kFloat64, expr) * factor);
