@@ -8,6 +8,10 @@ namespace isomer::ops {
 
 std::vector<ValueType> one(DataType dtype, Shape shape) { return {ValueType::tensor(dtype, std::move(shape))}; }
 
+DataType sum_type(DataType dtype) {
+  return dtype == DataType::kFloat16 || dtype == DataType::kBFloat16 ? DataType::kFloat32 : dtype;
+}
+
 te::Program single_map(Shape axes, te::Expr body) {
   te::Program program;
   program.outputs = {program.map(std::move(axes), std::move(body))};

@@ -27,6 +27,8 @@ Compute pointwise_with(std::function<te::Expr(const OpContext&, te::Expr)> f);
 
 /// One output, defined by one map over `axes`.
 te::Program single_map(Shape axes, te::Expr body);
+/// What sums and products of many numbers of a type are kept in until the last one: float32 for those of 16 bits.
+DataType sum_type(DataType dtype);
 /// One output of the given type.
 std::vector<ValueType> one(DataType dtype, Shape shape);
 

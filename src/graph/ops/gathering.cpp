@@ -119,16 +119,21 @@ Result<te::Monoid> reduction(const OpContext& context) {
   if (name == "none") return te::Monoid{};
   if (name == "max" || (name == "add" && dtype == DataType::kBool)) return te::maximum(dtype);
   if (name == "min" || (name == "mul" && dtype == DataType::kBool)) return te::minimum(dtype);
-  if (name == "add") return te::sum(dtype);
-  if (name == "mul") return te::product(dtype);
+  if (name == "add") return te::sum(sum_type(dtype));
+  if (name == "mul") return te::product(sum_type(dtype));
   return context.invalid("reduction none, add, mul, max or min expected, '{}' found", name);
 }
 
+/// What is combined is rounded to a narrow type at the end.
 te::Program scattered(const OpContext& context, Shape updates, std::vector<te::Expr> index, te::Monoid combine) {
+  const DataType dtype = context.dtype(0), kept = combine.arity() == 0 ? dtype : combine.identity[0].dtype();
+  const std::vector<te::Expr> point = te::axes(context.rank(0));
   te::Program program;
-  te::Expr value = context.load(2, reduce_axes(context.rank(2)));
-  program.outputs = {program.update({context.shape(0), context.load(0, te::axes(context.rank(0))), std::move(updates),
-                                     std::move(index), std::move(value), std::move(combine)})};
+  const te::StageValue result =
+      program.update({context.shape(0), te::cast(kept, context.load(0, point)), std::move(updates), std::move(index),
+                      te::cast(kept, context.load(2, reduce_axes(context.rank(2)))), std::move(combine)});
+  program.outputs = {kept == dtype ? result
+                                   : program.map(context.shape(0), te::cast(dtype, program.load(result, point)))};
   return program;
 }
 

@@ -56,13 +56,13 @@ Result<std::vector<ValueType>> infer_cumulative(const OpContext& context) {
 }
 
 /// A scan of running sums or products from the first element, or the last where reversed; exclusive ones are read one
-/// step earlier.
+/// step earlier. They are rounded to a narrow type where they are read.
 Compute cumulative(te::BinaryOp op, int neutral) {
   return [op, neutral](const OpContext& context) -> Result<te::Program> {
     const auto written = context.scalar_int(1);
     if (!written) return context.unsupported("an axis that is known expected, one that data decide found");
     TRY(const int axis, context.normalize_axis(*written, context.rank(0)));
-    const DataType dtype = context.dtype(0);
+    const DataType dtype = context.dtype(0), running = sum_type(dtype);
     const Dim& length = context.dim(0, axis);
     const bool reverse = context.get_int("reverse") != 0, exclusive = context.get_int("exclusive") != 0;
     const auto step_of = [&](Expr position) { return reverse ? length.expr() - 1 - position : position; };
@@ -70,19 +70,19 @@ Compute cumulative(te::BinaryOp op, int neutral) {
     Shape rest = context.shape(0);
     rest.erase(rest.begin() + axis);
     std::vector<Expr> added = te::axes(static_cast<int>(rest.size()));
-    const Expr before = te::load_state(0, dtype, added);
+    const Expr before = te::load_state(0, running, added);
     added.insert(added.begin() + axis, step_of(te::time_step()));
 
     te::Program program;
-    te::MapReduce step{rest, {}, {}, {te::binary(op, before, context.load(0, added))}};
+    te::MapReduce step{rest, {}, {}, {te::binary(op, before, te::cast(running, context.load(0, added)))}};
     const te::StageValue results =
-        program.scan({length, {{rest, te::literal(neutral, dtype)}}, {std::move(step)}, {0}});
+        program.scan({length, {{rest, te::literal(neutral, running)}}, {std::move(step)}, {0}});
 
     const Expr read = step_of(te::axis(axis)) - te::index(exclusive);
     std::vector<Expr> place = te::axes(context.rank(0));
     place.erase(place.begin() + axis);
     place.insert(place.begin(), read);
-    Expr result = program.load(results, place);
+    Expr result = te::cast(dtype, program.load(results, place));
     if (exclusive) result = te::select(read < 0, te::literal(neutral, dtype), result);
     program.outputs = {program.map(context.shape(0), result)};
     return program;

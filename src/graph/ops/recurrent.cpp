@@ -107,6 +107,11 @@ struct Recurrent {
   std::optional<double> clip;
 
   DataType dtype() const { return context.dtype(kX); }
+  /// What all is computed in: states of halves are rounded where they are read, not at each step.
+  DataType running() const { return sum_type(dtype()); }
+  te::Expr load(int input, std::vector<te::Expr> index) const {
+    return te::cast(running(), context.load(input, std::move(index)));
+  }
   bool is_reverse(int direction) const { return direction == 1 || !forward_first; }
   Dim width() const { return hidden * gates; }
   Shape state() const { return {batch, hidden}; }
@@ -142,9 +147,9 @@ struct Recurrent {
   }
   /// An initial state at axis(0), axis(1), 0 where absent.
   te::Expr initial(int input, int direction) const {
-    if (!context.has_input(input)) return te::literal(0, dtype());
+    if (!context.has_input(input)) return te::literal(0, running());
     const te::Expr b = te::axis(0), h = te::axis(1), d = te::index(direction);
-    return context.load(input, batch_first ? std::vector{b, d, h} : std::vector{d, b, h});
+    return load(input, batch_first ? std::vector{b, d, h} : std::vector{d, b, h});
   }
 };
 
@@ -198,12 +203,12 @@ te::StageValue project(te::Program& program, const Recurrent& r, int biased) {
   const OpContext& context = r.context;
   const te::Expr d = te::axis(0), t = te::axis(1), b = te::axis(2), row = te::axis(3), k = te::reduce_axis(0);
   const Shape shape = {r.directions, r.steps, r.batch, r.width()};
-  const te::Expr x = context.load(kX, r.batch_first ? std::vector{b, t, k} : std::vector{t, b, k});
-  const te::StageValue product = sum_over(program, shape, {r.inputs}, x * context.load(kW, {d, row, k}));
+  const te::Expr x = r.load(kX, r.batch_first ? std::vector{b, t, k} : std::vector{t, b, k});
+  const te::StageValue product = sum_over(program, shape, {r.inputs}, x * r.load(kW, {d, row, k}));
   if (!context.has_input(kBiases)) return product;
-  te::Expr of_r = context.load(kBiases, {d, row + r.width().expr()});
-  if (biased < r.gates) of_r = te::select(row < (r.hidden * biased).expr(), of_r, te::literal(0, r.dtype()));
-  return program.map(shape, program.load(product, {d, t, b, row}) + (context.load(kBiases, {d, row}) + of_r));
+  te::Expr of_r = r.load(kBiases, {d, row + r.width().expr()});
+  if (biased < r.gates) of_r = te::select(row < (r.hidden * biased).expr(), of_r, te::literal(0, r.running()));
+  return program.map(shape, program.load(product, {d, t, b, row}) + (r.load(kBiases, {d, row}) + of_r));
 }
 
 /// Inside the scan of one direction, at axis(0) = batch, axis(1) = hidden unit.
@@ -220,14 +225,14 @@ struct Cell {
     return program.load(projected,
                         {te::index(direction), r.mirrored(direction, te::time_step(), batch()), batch(), row(gate)});
   }
-  te::Expr before(int state) const { return te::load_state(state, r.dtype(), {batch(), unit()}); }
-  te::Expr inner(int stage) const { return te::load_inner(stage, r.dtype(), {batch(), unit()}); }
+  te::Expr before(int state) const { return te::load_state(state, r.running(), {batch(), unit()}); }
+  te::Expr inner(int stage) const { return te::load_inner(stage, r.running(), {batch(), unit()}); }
   /// Of the stage that `recurrent_product` made.
-  te::Expr from_state(int stage, int gate) const { return te::load_inner(stage, r.dtype(), {batch(), row(gate)}); }
+  te::Expr from_state(int stage, int gate) const { return te::load_inner(stage, r.running(), {batch(), row(gate)}); }
   /// Σ_k operand[batch, k] * R[first + row, k] over `rows` rows.
   te::MapReduce recurrent_product(const te::Expr& operand, const Dim& first, const Dim& rows) const {
-    const te::Expr weight = r.context.load(kR, {te::index(direction), te::axis(1) + first.expr(), te::reduce_axis(0)});
-    return {{r.batch, rows}, {r.hidden}, te::sum(r.dtype()), {operand * weight}};
+    const te::Expr weight = r.load(kR, {te::index(direction), te::axis(1) + first.expr(), te::reduce_axis(0)});
+    return {{r.batch, rows}, {r.hidden}, te::sum(r.running()), {operand * weight}};
   }
   te::MapReduce map(te::Expr body) const { return {r.state(), {}, {}, {std::move(body)}}; }
   /// The state after this step: kept where the element's sequence has ended.
@@ -261,7 +266,8 @@ Result<te::Program> scan_directions(const Recurrent& r, int biased, int states, 
     const te::Expr value = by_direction(d, [&](int direction) {
       return program.load(scans[direction], {r.mirrored(direction, t, b), b, te::axis(3)});
     });
-    program.outputs[0] = program.map(r.sequence_shape(), te::select(r.lasts(t, b), value, te::literal(0, r.dtype())));
+    program.outputs[0] = program.map(
+        r.sequence_shape(), te::cast(r.dtype(), te::select(r.lasts(t, b), value, te::literal(0, r.running()))));
   }
   for (int k = 0; k < states; ++k) {
     if (!r.context.wants_output(k + 1)) continue;
@@ -269,13 +275,13 @@ Result<te::Program> scan_directions(const Recurrent& r, int biased, int states, 
     const te::Expr value = by_direction(d, [&](int direction) {
       te::StageValue state = scans[direction];
       state.component = k;
-      te::Expr initial = te::literal(0, r.dtype());
+      te::Expr initial = te::literal(0, r.running());
       if (r.context.has_input(kInitialH + k))
-        initial = r.context.load(kInitialH + k, r.batch_first ? std::vector{b, te::index(direction), h}
-                                                              : std::vector{te::index(direction), b, h});
+        initial = r.load(kInitialH + k, r.batch_first ? std::vector{b, te::index(direction), h}
+                                                      : std::vector{te::index(direction), b, h});
       return te::select(te::equal(r.steps.expr(), 0), initial, program.load(state, {(r.steps - 1).expr(), b, h}));
     });
-    program.outputs[k + 1] = program.map(r.final_shape(), value);
+    program.outputs[k + 1] = program.map(r.final_shape(), te::cast(r.dtype(), value));
   }
   return program;
 }
@@ -294,7 +300,7 @@ Result<std::vector<ValueType>> infer_rnn(const OpContext& context) {
 Result<te::Program> compute_rnn(const OpContext& context) {
   TRY(const Recurrent r, rnn_of(context));
   return scan_directions(r, 1, 1, [&](const Cell& cell, te::Scan& scan) {
-    const te::Expr state = te::load_state(0, r.dtype(), {te::axis(0), te::reduce_axis(0)});
+    const te::Expr state = te::load_state(0, r.running(), {te::axis(0), te::reduce_axis(0)});
     scan.steps = {cell.recurrent_product(state, 0, r.hidden),
                   cell.next(cell.activate(0, r.clipped(cell.from_input(0) + cell.from_state(0, 0))), 0)};
     scan.next = {1};
@@ -321,18 +327,17 @@ Result<te::Program> compute_gru(const OpContext& context) {
     const auto gate = [&](int which) {
       return cell.activate(0, r.clipped(cell.from_input(which) + cell.from_state(0, which)));
     };
-    const te::Expr state = te::load_state(0, r.dtype(), {te::axis(0), k});
+    const te::Expr state = te::load_state(0, r.running(), {te::axis(0), k});
     te::Expr candidate;
     if (linear) {
       te::Expr product = cell.from_state(0, 2);
-      if (context.has_input(kBiases))
-        product = product + context.load(kBiases, {te::index(cell.direction), cell.row(5)});
+      if (context.has_input(kBiases)) product = product + r.load(kBiases, {te::index(cell.direction), cell.row(5)});
       scan.steps = {cell.recurrent_product(state, 0, r.width()), cell.map(gate(0))};
       candidate = cell.from_input(2) + gate(1) * product;
     } else {
       scan.steps = {cell.recurrent_product(state, 0, r.hidden * 2), cell.map(gate(0)),
                     cell.map(gate(1) * cell.before(0)),
-                    cell.recurrent_product(te::load_inner(2, r.dtype(), {te::axis(0), k}), r.hidden * 2, r.hidden)};
+                    cell.recurrent_product(te::load_inner(2, r.running(), {te::axis(0), k}), r.hidden * 2, r.hidden)};
       candidate = cell.from_input(2) + cell.inner(3);
     }
     const te::Expr update = cell.inner(1);
@@ -357,11 +362,11 @@ Result<te::Program> compute_lstm(const OpContext& context) {
   TRY(const Recurrent r, lstm_of(context));
   const bool coupled = context.get_int("input_forget") != 0;
   return scan_directions(r, 4, 2, [&](const Cell& cell, te::Scan& scan) {
-    const te::Expr state = te::load_state(0, r.dtype(), {te::axis(0), te::reduce_axis(0)});
+    const te::Expr state = te::load_state(0, r.running(), {te::axis(0), te::reduce_axis(0)});
     const auto gate = [&](int which, int peephole, const te::Expr& memory) {
       te::Expr sum = cell.from_input(which) + cell.from_state(0, which);
       if (context.has_input(kPeepholes) && peephole >= 0)
-        sum = sum + context.load(kPeepholes, {te::index(cell.direction), cell.row(peephole)}) * memory;
+        sum = sum + r.load(kPeepholes, {te::index(cell.direction), cell.row(peephole)}) * memory;
       return cell.activate(peephole >= 0 ? 0 : 1, r.clipped(sum));
     };
     const te::Expr memory = cell.before(1);
