@@ -16,7 +16,8 @@ namespace {
 constexpr double kCubic = 0.044715;
 constexpr double kTanhScale = 0.79788456080286535588;
 
-te::Expr half_of(const te::Expr& x, const te::Expr& inner) { return x * (inner + 1) * te::Number::fraction(1, 2); }
+/// The half first: twice a large x may be none.
+te::Expr half_of(const te::Expr& x, const te::Expr& inner) { return x * te::Number::fraction(1, 2) * (inner + 1); }
 
 }  // namespace
 
