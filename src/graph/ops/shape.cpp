@@ -59,6 +59,15 @@ Result<std::optional<Dim>> range_length(const OpContext& context) {
   const auto step = delta ? (*delta)[0].constant() : std::nullopt;
   if (step == 0) return context.invalid("delta other than 0 expected, 0 found");
   if (!start || !limit || !step) return std::optional<Dim>();
+  if (const auto from = (*start)[0].constant(), to = (*limit)[0].constant(); from && to) {
+    // What lies between them may be no int64.
+    const __int128 span = (*step > 0 ? 1 : -1) * (static_cast<__int128>(*to) - *from);
+    const __int128 size = *step > 0 ? *step : -static_cast<__int128>(*step);
+    const __int128 length = span > 0 ? (span + size - 1) / size : 0;
+    if (length > kMaxDim)
+      return context.invalid("at most 2^40 elements expected, {} found", static_cast<double>(length));
+    return std::optional(Dim(static_cast<int64_t>(length)));
+  }
   const Dim span = *step > 0 ? (*limit)[0] - (*start)[0] : (*start)[0] - (*limit)[0];
   return std::optional(max(ceil_div(span, *step > 0 ? *step : te::saturating_sub(0, *step)), 0));
 }
