@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <map>
 
 #include "kernel/copies.h"
@@ -163,23 +164,52 @@ Result<std::string> reindex(Kernel& kernel, const std::string& name, const std::
   return read_copy(kernel, place, source, read, made);
 }
 
+namespace {
+
+/// The maps in earlier nests that write each element of the block's buffer at its own point, as a reduction over what
+/// may be nothing begins. An error where anything else writes it, or reads it before the block does.
+Result<std::vector<std::string>> beginnings(const Kernel& kernel, const Block& block, const Statement* root) {
+  const Write& write = block.writes[0];
+  std::vector<std::string> others = writers(kernel, write.buffer);
+  std::erase(others, block.name);
+  for (const std::string& other : others) {
+    const Block& map = *place_of_block(kernel, other).block;
+    bool is_like = !map.is_reduction() && map.writes.size() == 1 && map.writes[0].index == write.index &&
+                   map.axes.size() == block.axes.size();
+    for (size_t k = 0; is_like && k < map.axes.size(); ++k) is_like = map.axes[k].extent == block.axes[k].extent;
+    if (!is_like)
+      return invalid(block.name, "the only writer of '{}' expected, there are others",
+                     kernel.buffers[write.buffer].name);
+  }
+  bool is_later = false;
+  for (const Statement& statement : kernel.body) {
+    bool is_misplaced = false;
+    for_each_block(statement, [&](const Block& each, const auto&) {
+      const bool reads = loads(each).contains(write.buffer),
+                 begins = std::ranges::find(others, each.name) != others.end();
+      is_misplaced |= (reads && !is_later) || (begins && (is_later || &statement == root));
+    });
+    if (is_misplaced)
+      return invalid(block.name, "readers of '{}' in later nests expected, others are in this one or before",
+                     kernel.buffers[write.buffer].name);
+    is_later |= &statement == root;
+  }
+  return others;
+}
+
+}  // namespace
+
 Result<std::string> cache_write(Kernel& kernel, const std::string& name) {
   TRY(Place place, find_block(kernel, name));
   Block& block = place.block();
   if (block.writes.size() != 1) return invalid(name, "one buffer written expected, {} found", block.writes.size());
   const int target = block.writes[0].buffer;
-  if (writers(kernel, target).size() != 1)
-    return invalid(name, "the only writer of '{}' expected, there are others", kernel.buffers[target].name);
   const std::vector<Expr> index = block.writes[0].index;
   if (!is_layout(index, block.axes.size())) return invalid(name, "a layout of its axes written expected");
   const Buffer written = kernel.buffers[target];
   if (written.scope != Scope::kArgument)
     return invalid(name, "a buffer that is no thread's own expected, '{}' is one", written.name);
-  for (const std::string& reader : readers(kernel, target)) {
-    TRY(const Place at, find_block(kernel, reader));
-    if (at.root() == place.root())
-      return invalid(name, "readers of '{}' in later nests expected, {} is in this one", written.name, reader);
-  }
+  TRY(const std::vector<std::string> begin, beginnings(kernel, block, place.root()));
   std::vector<Expr> extents;
   Shape shape;
   for (const Iterator& axis : block.axes) {
@@ -189,11 +219,16 @@ Result<std::string> cache_write(Kernel& kernel, const std::string& name) {
   const std::vector<Expr> point = te::axes(static_cast<int>(extents.size()));
   const int cache = add_buffer(kernel, written.name + ".cache", written.dtype, shape);
   block.writes[0] = {cache, point};
+  for (const std::string& map : begin) find_block(kernel, map)->block().writes[0] = {cache, point};
   // The copier takes the name, the block that computes becomes "name.cache": epilogues go on by the name of what they
   // write.
   const std::string computing = fresh_block_name(kernel, name + ".cache");
   block.name = computing;
   insert_beside(kernel, place, map_to(kernel, name, extents, target, index, load_buffer(kernel, cache, point)), true);
+  if (std::ranges::any_of(extents, [](const Expr& extent) { return !loads(extent).empty(); })) {
+    TRY(const Place first, find_block(kernel, begin.empty() ? computing : begin.front()));
+    insert_beside(kernel, first, {Resize{cache, extents}}, false);
+  }
   return computing;
 }
 

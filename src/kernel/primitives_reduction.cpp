@@ -451,8 +451,14 @@ Result<void> accumulate_in(Kernel& kernel, const std::string& name, const std::s
   if (std::any_of(kernel.inputs.begin(), kernel.inputs.end(), is_sums) ||
       std::any_of(kernel.outputs.begin(), kernel.outputs.end(), is_sums))
     return invalid(name, "a buffer that is no input or output expected, '{}' is one", kernel.buffers[sums].name);
-  if (writers(kernel, sums).size() != 1)
-    return invalid(name, "the only writer of '{}' expected, there are others", kernel.buffers[sums].name);
+  for (const std::string& other : writers(kernel, sums)) {
+    TRY(const Place writer, find_block(kernel, other));
+    if (other == name) continue;
+    if (writer.block().is_reduction() || writer.block().writes.size() != 1)
+      return invalid(name, "no writer of '{}' but maps expected beside it, {} is one", kernel.buffers[sums].name,
+                     other);
+    writer.block().bodies[0] = te::cast(wide, writer.block().bodies[0]);
+  }
   block.bodies[0] = widened(block.bodies[0], wide);
   block.combine = te::sum(wide);
   kernel.buffers[sums].dtype = wide;

@@ -8,6 +8,8 @@
 #include "kernel/default_schedule.h"
 #include "kernel/examples.h"
 #include "kernel/run_kernel.h"
+#include "kernel/space/open_loops.h"
+#include "kernel/tree.h"
 
 namespace isomer::kernel::test {
 namespace {
@@ -31,6 +33,10 @@ const std::vector<Sum> kSums = {
      "s0 = reduce [8, 24] over [3, 1024] with sum:T { select(0 <= i0 + r0 - 1 && i0 + r0 - 1 < 8, in0[i0 + r0 - 1, "
      "r1]:T, 0:T)*in1[r0, r1, i1]:T }\noutput s0\n",
      {{8, 1024}, {3, 1024, 24}}},
+    {"step",
+     "s0 = scan 2 {\n  state [3] = 0:T\n  step reduce [3] over [4096] with sum:T { in0[i0, r0]:T }\n  next 0\n}\n"
+     "s1 = map [3] { s0[1, i0]:T }\noutput s1\n",
+     {{3, 4096}}},
 };
 
 class Halves : public testing::TestWithParam<std::tuple<Sum, DataType>> {};
@@ -68,6 +74,24 @@ TEST_P(Halves, AreSummedInFloat32) {
 INSTANTIATE_TEST_SUITE_P(
     Sums, Halves, testing::Combine(testing::ValuesIn(kSums), testing::Values(DataType::kFloat16, DataType::kBFloat16)),
     [](const auto& info) { return fmt::format("{}_{}", std::get<0>(info.param).name, name(std::get<1>(info.param))); });
+
+TEST(Halves, OfAsManyAsDataDecideAreSummedInFloat32) {
+  for (const char* shape : {"[3]", "[n]"}) {
+    const auto program = te::parse_program(
+        fmt::format("s0 = reduce {} over [n] with sum:float16 {{ in0[r0, i0]:float16 }}\noutput s0\n", shape));
+    ASSERT_TRUE(program.ok()) << program.error().message();
+    const Dim n = Dim::symbol("n");
+    const Schedule schedule = with_open_loops(
+        Schedule(*lower(*program, {{DataType::kFloat16, {n, shape[1] == 'n' ? n : Dim(3)}}}, {{"n"}})), Machine());
+    int reductions = 0;
+    for_each_block(schedule.finish().body, [&](const Block& block, const auto&) {
+      if (!block.is_reduction()) return;
+      EXPECT_EQ(block.bodies[0].dtype(), DataType::kFloat32) << print(schedule.finish());
+      ++reductions;
+    });
+    EXPECT_GE(reductions, 1);
+  }
+}
 
 /// Of equal terms the errors of one long sum all have one sign: it would be off by 1.4e-4 here.
 TEST(LongSums, HavePartialSums) {

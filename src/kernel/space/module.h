@@ -32,6 +32,8 @@ using Space = std::vector<Pass>;
 
 /// What the default schedule is made by, in order.
 const Space& default_space();
+/// What is done to sums of halves in any case: they are no choice.
+const Space& sums_space();
 
 /// A schedule, whose trace says what was decided, and all choices that there were.
 struct Scheduled {

@@ -346,6 +346,9 @@ class OpenBlock {
 Schedule with_open_loops(Schedule start, const Machine& machine) {
   Preferring preferring;
   Builder builder(std::move(start), machine, preferring);
+  const Module sums = wide_sums();
+  for (const std::string& name : builder.schedule.blocks())
+    if (sums.applies(builder.view, name)) sums.apply(builder, name);
   for (const std::string& name : builder.schedule.blocks())
     if (builder.view.is_step(name)) {
       steps().apply(builder, name);

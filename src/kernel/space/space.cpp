@@ -51,6 +51,11 @@ const Space& default_space() {
   return space;
 }
 
+const Space& sums_space() {
+  static const Space space = {{false, {wide_sums()}}};
+  return space;
+}
+
 Scheduled scheduled(Schedule start, const Space& space, const Machine& machine, Decider& decider) {
   Builder builder(std::move(start), machine, decider);
   std::set<std::string> settled;

@@ -159,9 +159,10 @@ class Compiler {
       return *std::move(tuned);
     }
     const bool is_for_cpu = std::holds_alternative<kernel::CpuTarget>(options_.target);
-    if (task.is_open) return {is_for_cpu ? kernel::with_open_loops(task.start, machine_of(options_)) : task.start, {}};
+    if (task.is_open && is_for_cpu) return {kernel::with_open_loops(task.start, machine_of(options_)), {}};
     kernel::Preferring preferring;
-    return kernel::scheduled(task.start, options_.space, machine_of(options_), preferring);
+    return kernel::scheduled(task.start, task.is_open ? kernel::sums_space() : options_.space, machine_of(options_),
+                             preferring);
   }
 
   Result<void> generate_code() {
