@@ -8,10 +8,12 @@
 #include "cli/load_artifact.h"
 #include "cli/load_model.h"
 #include "cli/model_inputs.h"
+#include "cli/settings.h"
 #include "graph/bind.h"
 #include "search/code/run_artifact.h"
 #include "verify/check/check_json.h"
 #include "verify/check/equivalence.h"
+#include "verify/check/pairs.h"
 
 namespace isomer::cli {
 namespace {
@@ -53,16 +55,55 @@ Result<InputSets> input_sets(Graph& graph, const std::string& file, const Compar
   return sets;
 }
 
-/// Binds the dims of one model's inputs as the other's are.
+/// Puts the candidate in order. Both interfaces must agree in numbers and types; there is a line where names don't say
+/// what belongs together.
+Result<Pairs> pair_up(Graph& candidate, const Graph& reference, const CompareOptions& options) {
+  Pairs pairs = put_in_order(candidate, reference);
+  TRY_VOID(
+      in_file(check_interfaces(reference, candidate), fmt::format("{}, {}", options.reference, options.candidate)));
+  std::string sides;
+  if (names_of(reference, reference.inputs()) != names_of(candidate, candidate.inputs())) sides = "inputs";
+  if (names_of(reference, reference.outputs()) != names_of(candidate, candidate.outputs()))
+    sides += sides.empty() ? "outputs" : " and outputs";
+  if (!sides.empty())
+    note(options, "isomer: {}, {}: {} are paired by position: their names differ", printable(options.reference),
+         printable(options.candidate), sides);
+  return pairs;
+}
+
+/// Binds the dims of one model's inputs as the other's are, which they are in the order of. Inputs that don't fit are a
+/// difference.
 Result<void> bind_like(Graph& graph, const std::string& file, const Graph& other) {
   std::map<std::string, Dims> shapes;
-  for (const ValueId id : other.inputs()) {
-    const Value& value = other.value(id);
-    const auto dims = value.type.has_shape() ? constants(*value.type.shape) : std::nullopt;
-    const auto is_same = [&](ValueId input) { return graph.value(input).name == value.name; };
-    if (dims && std::any_of(graph.inputs().begin(), graph.inputs().end(), is_same)) shapes.emplace(value.name, *dims);
+  for (size_t i = 0; i < graph.inputs().size(); ++i) {
+    const ValueType& type = other.value(other.inputs()[i]).type;
+    if (const auto dims = type.has_shape() ? constants(*type.shape) : std::nullopt)
+      shapes.emplace(graph.value(graph.inputs()[i]).name, *dims);
   }
-  return in_file(bind_inputs(graph, {}, shapes), file);
+  auto bound = bind_inputs(graph, {}, shapes);
+  if (bound.ok()) return bound;
+  Error error = std::move(bound).error();
+  if (error.kind == ErrorKind::kInvalid) error.kind = ErrorKind::kMismatch;
+  return std::move(error).within(file);
+}
+
+/// An artifact's variant takes the inputs that are given in the order of the reference's.
+Result<LoadedArtifact> load_like(const std::string& file, const Graph& reference, const CompareOptions& options) {
+  TRY(const Settings settings, settings_of(options));
+  const BindShapes bind = [&](Graph& interface) {
+    put_in_order(interface, reference);
+    return bind_loaded(interface, options.inputs, settings.memory);
+  };
+  return isomer::load_artifact(file, settings, {}, {}, options.inputs.files.empty() ? nullptr : bind);
+}
+
+/// Runs an artifact on inputs in the order of the reference's.
+Result<std::vector<te::Array>> run_paired(const LoadedArtifact& artifact, const std::string& file, const Pairs& pairs,
+                                          std::span<const te::Array> inputs) {
+  std::vector<te::Array> own(inputs.size());
+  for (size_t i = 0; i < inputs.size(); ++i) own[pairs.inputs[i]] = inputs[i];
+  TRY(const std::vector<te::Array> outputs, in_file(search::run_artifact(*artifact.session, own), file));
+  return in_order(outputs, pairs.outputs);
 }
 
 /// The same, made as they are asked for: those that the model doesn't run on are left out. The first ones bind the
@@ -87,10 +128,11 @@ Result<Equivalence> compare_with_artifact(const std::string& model_file, const s
                                           const CompareOptions& options) {
   TRY(LoadedModel model, load_model(model_file, options));
   TRY_VOID(keep_defaults(model.graph, model_file, options));
-  TRY(const LoadedArtifact artifact, load_artifact(artifact_file, options, {}, {}, options.inputs));
+  TRY(LoadedArtifact artifact, load_like(artifact_file, model.graph, options));
+  TRY(const Pairs pairs, pair_up(artifact.interface, model.graph, options));
   TRY_VOID(bind_like(model.graph, model_file, artifact.interface));
   const auto run = [&](std::span<const te::Array> inputs) {
-    return in_file(search::run_artifact(*artifact.session, inputs), artifact_file);
+    return run_paired(artifact, artifact_file, pairs, inputs);
   };
   const auto nothing = []() -> Result<void> { return {}; };
   return on_inputs(model.graph, model_file, options, nothing, [&](const InputsOf& inputs, int runs) {
@@ -102,15 +144,13 @@ Result<Equivalence> compare_with_artifact(const std::string& model_file, const s
 Result<Equivalence> compare_artifacts(const CompareOptions& options) {
   constexpr double kUnits = 1024;
   TRY(LoadedArtifact reference, load_artifact(options.reference, options, {}, {}, options.inputs));
-  TRY(const LoadedArtifact candidate, load_artifact(options.candidate, options, {}, {}, options.inputs));
+  TRY(LoadedArtifact candidate, load_like(options.candidate, reference.interface, options));
+  TRY(const Pairs pairs, pair_up(candidate.interface, reference.interface, options));
   TRY(const InputSets sets, input_sets(reference.interface, options.reference, options, reference.demands));
   Equivalence result;
   for (const auto& inputs : sets) {
     TRY(const auto expected, in_file(search::run_artifact(*reference.session, inputs), options.reference));
-    TRY(const auto found, in_file(search::run_artifact(*candidate.session, inputs), options.candidate));
-    if (expected.size() != found.size())
-      return Error{ErrorKind::kMismatch, "outputs",
-                   fmt::format("{} expected, {} found", expected.size(), found.size())};
+    TRY(const auto found, run_paired(candidate, options.candidate, pairs, inputs));
     for (size_t i = 0; i < expected.size(); ++i)
       compare_output(reference.interface.value(reference.interface.outputs()[i]).name, expected[i], found[i],
                      sum_bound(expected[i], kUnits), result);
@@ -127,6 +167,7 @@ Result<Equivalence> compare(const CompareOptions& options) {
   if (is_artifact(options.candidate)) return compare_with_artifact(options.reference, options.candidate, options);
   TRY(LoadedModel reference, load_model(options.reference, options));
   TRY(LoadedModel candidate, load_model(options.candidate, options));
+  TRY_VOID(pair_up(candidate.graph, reference.graph, options));
   const auto bind = [&] { return bind_like(candidate.graph, options.candidate, reference.graph); };
   return on_inputs(reference.graph, options.reference, options, bind, [&](const InputsOf& inputs, int runs) {
     // One runs like the other: which of them it was is not known where one fails.

@@ -11,6 +11,7 @@
 #include "graph/te/symbols.h"
 #include "isomer/model.h"
 #include "verify/check/check.h"
+#include "verify/check/pairs.h"
 
 namespace isomer {
 namespace {
@@ -97,7 +98,8 @@ Result<ModelComparison> comparison_of(const std::string& reference, const std::s
                                       const CompareModelsOptions& options) {
   TRY(const Settings settings, settings_of(options));
   TRY(const LoadedModel first, load_model(reference, settings));
-  TRY(const LoadedModel second, load_model(candidate, settings));
+  TRY(LoadedModel second, load_model(candidate, settings));
+  put_in_order(second.graph, first.graph);
   TRY(const CheckReport report, check_same(first.graph, second.graph,
                                            {.seed = settings.seed,
                                             .runs = std::max(options.runs, 1),

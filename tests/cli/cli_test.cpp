@@ -695,6 +695,44 @@ TEST_F(CommandLine, CompareExitsWithOneOnADifference) {
   expect_error(isomer({"compare", file, model(kLookup, "lookup.onnx"), "--dim", "batch=2"}), 2, "batch");
 }
 
+/// By name where both have the same names, and else by position, which is said.
+TEST_F(CommandLine, WhatIsComparedIsPairedByName) {
+  const auto pair = [&](const char* inputs, const char* outputs, const char* difference, const std::string& name) {
+    return model(fmt::format("opset 17\ngraph g({}) -> ({}) {{\n  y = Sub({})\n  z = Mul(a, b)\n}}\n", inputs, outputs,
+                             difference),
+                 name);
+  };
+  const char *const usual = "a: float32[4], b: float32[4]", *const turned = "b: float32[4], a: float32[4]";
+  const std::string one = pair(usual, "y: float32[4], z: float32[4]", "a, b", "one.onnx"),
+                    same = pair(turned, "z: float32[4], y: float32[4]", "a, b", "same.onnx"),
+                    other = pair(turned, "y: float32[4], z: float32[4]", "b, a", "other.onnx"),
+                    renamed = model(
+                        "opset 17\ngraph g(p: float32[4], q: float32[4]) -> (y: float32[4], z: float32[4]) {\n"
+                        "  y = Sub(p, q)\n  z = Mul(p, q)\n}\n",
+                        "renamed.onnx");
+  for (const char* name : {"one", "same", "other"}) {
+    const std::string artifact = path(std::string(name) + ".iso");
+    ASSERT_EQ(isomer({"compile", path(std::string(name) + ".onnx"), "-o", artifact, "--level", "1", "-q"}).exit_code,
+              0);
+  }
+  ASSERT_TRUE(write_tensor_file(path("a.pb"), "a", Tensor::from_doubles(DataType::kFloat32, {4}, {{1, 2, 3, 4}})).ok());
+  const std::vector<std::string> given = {"--load-inputs", "a:" + path("a.pb")};
+  for (const auto& more : {std::vector<std::string>(), given})
+    for (const std::string& candidate : {same, path("same.iso"), other, path("other.iso")})
+      for (const std::string& reference : {one, path("one.iso")}) {
+        SCOPED_TRACE(reference + " " + candidate);
+        std::vector<std::string> command = {"compare", reference, candidate};
+        command.insert(command.end(), more.begin(), more.end());
+        const Outcome outcome = isomer(command);
+        const bool is_same = candidate.find("same") != std::string::npos;
+        EXPECT_EQ(outcome.exit_code, is_same ? 0 : 1) << outcome.err;
+        EXPECT_THAT(outcome.err, is_same ? testing::Matcher<std::string>("") : HasSubstr("y["));
+      }
+  const Outcome outcome = isomer({"compare", one, renamed});
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_THAT(outcome.err, HasSubstr("inputs are paired by position: their names differ\n"));
+}
+
 /// Two wrong numbers that are none are no check.
 TEST_F(CommandLine, CompareExitsWithOneWhereNothingCouldBeCompared) {
   const auto text = [](const char* factor) {

@@ -26,6 +26,20 @@ TEST(Models, SizesAreCalledAsTheFileCallsThem) {
   EXPECT_EQ(compare_models(model, model, options).error().kind, FailureKind::usage);
 }
 
+TEST(Models, AreComparedByTheNamesOfInputsAndOutputs) {
+  const ScratchFolder folder;
+  const auto model = [&](const std::string& interface, const std::string& difference, const std::string& name) {
+    return write_model("opset 17\ngraph g(" + interface + ") {\n  y = Sub(" + difference + ")\n  z = Mul(a, b)\n}\n",
+                       (folder.path() / name).string());
+  };
+  const std::string turned = "b: float32[4], a: float32[4]) -> (z: float32[4], y: float32[4]";
+  const std::string reference =
+                        model("a: float32[4], b: float32[4]) -> (y: float32[4], z: float32[4]", "a, b", "1.onnx"),
+                    same = model(turned, "a, b", "2.onnx"), other = model(turned, "b, a", "3.onnx");
+  EXPECT_TRUE(compare_models(reference, same).value().are_equal);
+  EXPECT_FALSE(compare_models(reference, other).value().are_equal);
+}
+
 TEST(Models, InputsWithInitializersAreToldApart) {
   const ScratchFolder folder;
   const std::string model = write_model(
