@@ -176,17 +176,25 @@ Result<Equivalence> compare(const CompareOptions& options) {
   });
 }
 
+/// Outputs of other types or shapes have no values to compare.
+json difference_json(const Difference& difference) {
+  const bool has_values = difference.expected_type.empty();
+  const auto number = [&](double x) { return has_values && std::isfinite(x) ? json(x) : json(nullptr); };
+  const auto type = [&](const std::string& text) { return has_values ? json(nullptr) : json(text); };
+  return {{"output", difference.output},
+          {"index", difference.index},
+          {"expected", number(difference.expected)},
+          {"found", number(difference.found)},
+          {"bound", number(difference.bound)},
+          {"expected_type", type(difference.expected_type)},
+          {"found_type", type(difference.found_type)}};
+}
+
 json comparison_json(const Equivalence& result) {
-  const auto number = [](double x) { return std::isfinite(x) ? json(x) : json(nullptr); };
   json report = equivalence_json(result);
   report["passed"] = result.passed() && result.uncompared().empty();
   report["difference"] = nullptr;
-  if (const auto& d = result.difference)
-    report["difference"] = {{"output", d->output},
-                            {"index", d->index},
-                            {"expected", number(d->expected)},
-                            {"found", number(d->found)},
-                            {"bound", number(d->bound)}};
+  if (const auto& d = result.difference) report["difference"] = difference_json(*d);
   return report;
 }
 

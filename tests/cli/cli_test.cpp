@@ -733,6 +733,27 @@ TEST_F(CommandLine, WhatIsComparedIsPairedByName) {
   EXPECT_THAT(outcome.err, HasSubstr("inputs are paired by position: their names differ\n"));
 }
 
+TEST_F(CommandLine, CompareSaysWhichTypesAndShapesDiffer) {
+  const auto of = [&](const std::string& output, const std::string& name) {
+    return model("opset 17\ngraph g(x: float32[4]) -> (y: " + output + "\n}\n", name);
+  };
+  const std::string file = of("float32[4]) {\n  y = Relu(x)", "usual.onnx"),
+                    wide = of("float64[4]) {\n  y = Cast(x) {to = 11}", "wide.onnx"),
+                    flat = of("float32[1,4]) {\n  s: int64[2] = {1, 4}\n  y = Reshape(x, s)", "flat.onnx");
+  expect_error(isomer({"compare", file, wide}), 1, "y: float32[4] expected, float64[4] found");
+  expect_error(isomer({"compare", file, flat}), 1, "y: float32[4] expected, float32[1,4] found");
+  const Outcome outcome = isomer({"compare", file, flat, "--json"});
+  EXPECT_EQ(outcome.exit_code, 1);
+  const json difference = json::parse(outcome.out)["difference"];
+  EXPECT_EQ(difference["expected_type"], "float32[4]");
+  EXPECT_EQ(difference["found_type"], "float32[1,4]");
+  EXPECT_TRUE(difference["expected"].is_null() && difference["bound"].is_null());
+  const std::string short_one =
+      model("opset 17\ngraph g(x: float32[3]) -> (y: float32[3]) {\n  y = Relu(x)\n}\n", "short.onnx");
+  expect_error(isomer({"compare", file, short_one}), 1, "x: a shape that fits float32[3] expected, [4] found");
+  EXPECT_EQ(json::parse(isomer({"compare", file, short_one, "--json"}).out)["passed"], false);
+}
+
 /// Two wrong numbers that are none are no check.
 TEST_F(CommandLine, CompareExitsWithOneWhereNothingCouldBeCompared) {
   const auto text = [](const char* factor) {

@@ -324,8 +324,7 @@ void compare_output(const std::string& name, const te::Array& expected, const te
                     Equivalence& result) {
   const bool same_kind = expected.dtype() == found.dtype() && expected.dims() == found.dims();
   if (!same_kind) {
-    if (!result.difference)
-      result.difference = {name, {}, static_cast<double>(expected.count()), static_cast<double>(found.count()), 0};
+    if (!result.difference) result.difference = difference_of_types(name, expected, found);
     result.max_error_over_bound = INFINITY;
     return;
   }

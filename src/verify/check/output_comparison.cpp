@@ -70,8 +70,19 @@ double distance(double a, double b) {
 
 std::string Difference::text() const {
   if (!refusal.empty()) return fmt::format("outputs expected, none found: {}", refusal);
+  if (!expected_type.empty()) return fmt::format("{}: {} expected, {} found", output, expected_type, found_type);
   return fmt::format("{}[{}]: {:.9g} expected, {:.9g} found (allowed difference {:.3g})", output, fmt::join(index, ","),
                      expected, found, bound);
+}
+
+Difference difference_of_types(const std::string& output, const te::Array& expected, const te::Array& found) {
+  const auto type = [](const te::Array& array) {
+    return fmt::format("{}[{}]", name(array.dtype()), fmt::join(array.dims(), ","));
+  };
+  Difference difference{.output = output};
+  difference.expected_type = type(expected);
+  difference.found_type = type(found);
+  return difference;
 }
 
 Dims unflatten(int64_t flat, const Dims& dims) {
@@ -289,7 +300,7 @@ void OutputComparison::judge() {
       return;
     }
     max_error_over_bound_ = INFINITY;
-    difference_ = {name_, {}, static_cast<double>(expected_.count()), static_cast<double>(found_.count()), 0};
+    difference_ = difference_of_types(name_, expected_, found_);
     return;
   }
   double worst = 0;

@@ -21,9 +21,15 @@ struct Difference {
   double bound = 0;
   /// Why the other model does not run on inputs that the reference runs on; then that is all.
   std::string refusal = {};
-  /// "y[0,3]: 1.5 expected, 1.25 found (allowed difference 1e-06)", "outputs expected, none found: …"
+  /// "float32[4]", where the outputs' types or shapes differ; then that is all.
+  std::string expected_type = {}, found_type = {};
+  /// "y[0,3]: 1.5 expected, 1.25 found (allowed difference 1e-06)", "outputs expected, none found: …", "y: float32[4]
+  /// expected, float64[4] found"
   std::string text() const;
 };
+
+/// Of outputs whose types or shapes differ.
+Difference difference_of_types(const std::string& output, const te::Array& expected, const te::Array& found);
 
 /// How far rounding may have moved a value beyond the reference's own rounding error (P4: max-norm ratio).
 inline constexpr double kErrorRatio = 8;
