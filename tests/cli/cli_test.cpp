@@ -895,6 +895,13 @@ TEST_F(Weights, OfTheModelAreNoOutput) {
   EXPECT_EQ(json::parse(isomer({"inspect", path("in.onnx"), "--json"}).out)["nodes"], 1);
 }
 
+/// Decoders have them in common, with and without a past.
+TEST_F(Weights, StayWhereAnotherModelReadsThem) {
+  fs::copy_file(path("in.onnx"), path("other.onnx"));
+  ASSERT_EQ(optimize("in.onnx").exit_code, 0);
+  EXPECT_TRUE(is_like_before("other.onnx"));
+}
+
 TEST_F(Weights, BeyondALimitOfTheSizeOfFilesAreAnError) {
   const Outcome outcome = isomer_to("optimize " + path("in.onnx") + " -o " + path("out.onnx") + " --level 1 -q");
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;

@@ -162,5 +162,21 @@ TEST_F(Replaced, WeightsOfOthersStay) {
   EXPECT_EQ(read_file(folder_.path() / "out.weights"), "precious");
 }
 
+/// Copies of a model, whatever they are called, have its weights in common with it.
+TEST_F(Replaced, WeightsThatAreSharedStay) {
+  ASSERT_TRUE(stage(1).ok());
+  for (const char* other : {"copy.onnx", "out.onnx.bak"}) {
+    SCOPED_TRACE(other);
+    fs::copy_file(place_, folder_.path() / other);
+    const std::vector<std::string> before = names();
+    ASSERT_TRUE(stage(2).ok());
+    EXPECT_EQ(number(), 2);
+    EXPECT_THAT(names(), testing::IsSupersetOf(before));
+    const auto copy = import_model(folder_.path() / other);
+    EXPECT_TRUE(copy.ok()) << copy.error().message();
+    fs::remove(folder_.path() / other);
+  }
+}
+
 }  // namespace
 }  // namespace isomer::test

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 
 #include "graph/onnx/import.h"
+#include "util/file.h"
 #include "util/output_file.h"
 #include "util/parse_number.h"
 
@@ -34,6 +36,30 @@ std::vector<std::string> files_of_model(const fs::path& model) {
   return import_model(model, options).ok() ? report.external_files : std::vector<std::string>();
 }
 
+/// Whether the file may be a model that reads weights of this name: it has the name somewhere.
+bool may_name(const fs::path& file, const std::string& name) {
+  constexpr uintmax_t kMostOfModel = uintmax_t{1} << 31;  // what protobuf allows for
+  std::error_code failed;
+  if (!fs::is_regular_file(file, failed) || fs::file_size(file, failed) > kMostOfModel) return false;
+  const auto mapped = MappedFile::open(file);
+  if (!mapped.ok()) return true;
+  const std::span<const std::byte> bytes = (*mapped)->bytes();
+  return memmem(bytes.data(), bytes.size(), name.data(), name.size()) != nullptr;
+}
+
+/// Whether anything in the weights' folder but the model may need them: another model, whatever it is called, or a
+/// link.
+bool are_shared(const fs::path& weights, const fs::path& model) {
+  const fs::path folder = weights.has_parent_path() ? weights.parent_path() : ".";
+  std::error_code failed;
+  for (fs::directory_iterator at(folder, failed), end; !failed && at != end; at.increment(failed)) {
+    if (is_same_file(*at, model)) continue;
+    const bool is_it = is_same_file(*at, weights), is_link = fs::is_symlink(fs::symlink_status(*at, failed));
+    if (is_it ? is_link : may_name(*at, weights.filename().string())) return true;
+  }
+  return static_cast<bool>(failed);
+}
+
 }  // namespace
 
 std::string WeightsPlace::free_name(const std::string& original, const std::vector<fs::path>& others) {
@@ -58,7 +84,8 @@ std::string WeightsPlace::free_name(const std::string& original, const std::vect
 
 void WeightsPlace::remove_replaced() const {
   std::error_code failed;
-  for (const fs::path& file : replaced_) fs::remove(file, failed);
+  for (const fs::path& file : replaced_)
+    if (!are_shared(file, model_)) fs::remove(file, failed);
 }
 
 }  // namespace isomer

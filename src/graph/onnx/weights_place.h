@@ -18,7 +18,8 @@ class WeightsPlace {
   /// "out.onnx.data" for "in.onnx.data", or the like with a number. None of `others` is replaced either.
   std::string free_name(const std::string& original, const std::vector<std::filesystem::path>& others = {});
 
-  /// When the new model and its weights have their names.
+  /// When the new model and its weights have their names. What something else in the folder may need stays: a copy of
+  /// the model, or another one that shares its weights.
   void remove_replaced() const;
 
  private:
