@@ -13,6 +13,7 @@
 #include "cli/search_report.h"
 #include "cli/settings.h"
 #include "driver/bench.h"
+#include "util/append.h"
 #include "util/parse_number.h"
 #include "util/quantile.h"
 
@@ -99,7 +100,10 @@ void print_report(const json& report, const BenchOptions& options) {
 }
 
 Result<void> measure(const BenchOptions& options) {
-  TRY_VOID(check_distinct({{"FILE", options.file}, {"--model", options.bench.model}}, {{"--report", options.report}}));
+  std::vector<NamedFile> read = {{"FILE", options.file}, {"--model", options.bench.model}};
+  append(read, files_of_inputs(options.inputs));
+  append(read, files_of_schedules(options.choices.schedules));
+  TRY_VOID(check_distinct(read, {{"--report", options.report}}));
   TRY(std::optional<OutputFile> report_file, file_for(options.report));
   TRY(const Settings settings, settings_of(options));
   BenchChoices choices = options.bench;

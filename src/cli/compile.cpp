@@ -10,6 +10,7 @@
 #include "driver/compile_file.h"
 #include "driver/staging_folder.h"
 #include "runtime/artifact_file.h"
+#include "util/append.h"
 #include "util/stop.h"
 
 namespace isomer::cli {
@@ -67,8 +68,10 @@ void print_report(const CompileCommand& options, const json& facts, const Compil
 
 Result<ExitCode> run(const CompileCommand& options) {
   const StopsInOrder stops;
-  TRY_VOID(check_distinct({{"IN", options.file}},
-                          {{"--output", options.output}, {"--records", options.choices.search.records}}));
+  std::vector<NamedFile> read = {{"IN", options.file}};
+  append(read, files_of_rules(options.choices.search.rules));
+  append(read, files_of_schedules(options.choices.schedules));
+  TRY_VOID(check_distinct(read, {{"--output", options.output}, {"--records", options.choices.search.records}}));
   TRY(const StagingFolder staging, StagingFolder::beside(options.output));
   const auto begin = Clock::now();
   std::optional<ProgressLine> progress(std::in_place, options);

@@ -11,6 +11,7 @@
 #include "cli/settings.h"
 #include "driver/optimize.h"
 #include "driver/staging_folder.h"
+#include "util/append.h"
 #include "util/output_file.h"
 #include "util/stop.h"
 
@@ -87,8 +88,11 @@ std::string report_text(const Options& options, const OptimizedFile& outcome, co
 Result<ExitCode> run(const Options& options) {
   const StopsInOrder stops;
   const std::string& records = options.choices.search.records;
-  TRY_VOID(check_distinct({{"IN", options.input}, {"--output", options.output}},
-                          {{"--report", options.report}, {"--proof", options.proof}, {"--records", records}}));
+  const std::vector<NamedFile> rules = files_of_rules(options.choices.search.rules);
+  std::vector<NamedFile> others = {{"IN", options.input}, {"--output", options.output}};
+  append(others, rules);
+  TRY_VOID(check_distinct(rules, {{"--output", options.output}}));
+  TRY_VOID(check_distinct(others, {{"--report", options.report}, {"--proof", options.proof}, {"--records", records}}));
   TRY(std::optional<OutputFile> report_file, file_for(options.report));
   TRY(std::optional<OutputFile> proof_file, file_for(options.proof));
   std::optional<ProgressLine> progress(std::in_place, options);

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
+#include "cli/distinct_files.h"
 #include "cli/load_artifact.h"
 #include "cli/load_model.h"
 #include "cli/model_inputs.h"
@@ -17,10 +18,13 @@
 #include "graph/te/array_parts.h"
 #include "graph/te/integer.h"
 #include "search/code/run_artifact.h"
+#include "util/append.h"
+#include "util/output_file.h"
 
 namespace isomer::cli {
 namespace {
 
+namespace fs = std::filesystem;
 using nlohmann::json;
 
 struct RunOptions : CommonOptions {
@@ -72,6 +76,28 @@ struct Output {
   te::Array value;
 };
 
+std::string output_name(size_t number) { return fmt::format("output_{}.pb", number); }
+
+/// Where the outputs of a model with so many go.
+std::vector<fs::path> places_of(const std::string& place, size_t outputs) {
+  if (place.empty()) return {};
+  if (has_ending(place, ".npz")) return {place};
+  std::vector<fs::path> places;
+  for (size_t i = 0; i < outputs; ++i) places.push_back(fs::path(place) / output_name(i));
+  return places;
+}
+
+/// An error where one of them is a file that the command reads, or no file can be written.
+Result<void> check_places(const std::vector<fs::path>& places, const RunOptions& options) {
+  std::vector<NamedFile> read = {{"FILE", options.file}}, written;
+  append(read, files_of_inputs(options.inputs));
+  for (const fs::path& place : places) {
+    TRY_VOID(output_place(place));
+    written.push_back({"--save-outputs", place.string()});
+  }
+  return check_distinct(read, written);
+}
+
 /// Written; released, they have their names.
 Result<StagingFolder> save(const std::string& place, const std::vector<Output>& outputs) {
   if (has_ending(place, ".npz")) {
@@ -88,8 +114,7 @@ Result<StagingFolder> save(const std::string& place, const std::vector<Output>& 
   if (error) return invalid(place, "a folder that can be made expected, {} found", error.message());
   TRY(StagingFolder staging, StagingFolder::in(place));
   for (size_t i = 0; i < outputs.size(); ++i)
-    TRY_VOID(write_value_file(staging.path() / fmt::format("output_{}.pb", i), outputs[i].name, outputs[i].value,
-                              outputs[i].type));
+    TRY_VOID(write_value_file(staging.path() / output_name(i), outputs[i].name, outputs[i].value, outputs[i].type));
   return staging;
 }
 
@@ -192,12 +217,16 @@ Result<std::vector<te::Array>> outputs_of(LoadedModel& model, const RunOptions& 
 
 Result<Ran> run_model_file(const RunOptions& options) {
   TRY(LoadedModel model, load_model(options.file, options));
+  const std::vector<fs::path> places = places_of(options.save_outputs, model.graph.outputs().size());
+  TRY_VOID(check_places(places, options));
+  TRY_VOID(check_apart(model, options.file, places));
   TRY(std::vector<te::Array> outputs, outputs_of(model, options));
   return Ran{std::move(model.graph), std::move(outputs)};
 }
 
 Result<Ran> run_artifact_file(const RunOptions& options) {
   TRY(LoadedArtifact artifact, load_artifact(options.file, options, {}, {}, options.inputs));
+  TRY_VOID(check_places(places_of(options.save_outputs, artifact.interface.outputs().size()), options));
   TRY_VOID(check_run_fits(*artifact.session, options));
   TRY(const std::vector<te::Array> arrays, inputs_of(artifact.interface, options, artifact.demands));
   TRY(std::vector<te::Array> outputs, in_file(search::run_artifact(*artifact.session, arrays), options));

@@ -128,6 +128,8 @@ Result<search::TuningProblems> problems_of(const TuneCommand& options, search::C
   for (size_t k = 0; k < options.files.size(); ++k) {
     const std::string& file = options.files[k];
     TRY(LoadedModel model, load_model(file, by_model[k]));
+    const std::vector<std::filesystem::path> written = {options.report, options.choices.search.records};
+    TRY_VOID(check_apart(model, file, written));
     TRY_VOID(bind_free_dims(model.graph, file, options));
     TRY(compile, add_problems(all, model, file, settings, choices));
   }

@@ -828,6 +828,11 @@ TEST_F(CommandLine, OneFileIsNotTwo) {
   const std::string file = model(kSmall, "small.onnx"), out = path("out.onnx");
   const std::string before = read_file(file);
   fs::create_symlink("small.onnx", path("link.onnx"));
+  const std::string x = path("output_0.pb");
+  fs::create_directory(path("set"));
+  ASSERT_TRUE(write_tensor_file(x, "x", Tensor::from_doubles(DataType::kFloat32, {1, 3}, {{1, 2, 3}})).ok());
+  fs::copy_file(x, path("set/input_0.pb"));
+  for (const char* name : {"in.npz", "mine.rules", "mine.proofs", "trace"}) write_file(path(name), "precious");
   const std::vector<std::vector<std::string>> commands = {
       {"optimize", file, "-o", out, "--proof", file},
       {"optimize", file, "-o", out, "--proof", path("link.onnx")},
@@ -835,12 +840,24 @@ TEST_F(CommandLine, OneFileIsNotTwo) {
       {"optimize", file, "-o", out, "--report", path("./a"), "--proof", path("a")},
       {"compile", file, "-o", path("link.onnx")},
       {"tune", file, "--report", file},
-      {"bench", file, "--report", file}};
+      {"bench", file, "--report", file},
+      {"bench", file, "--report", x, "--load-inputs", x},
+      {"bench", file, "--report", x, "--load-inputs", "x:" + x},
+      {"bench", file, "--report", path("set/input_0.pb"), "--load-inputs", path("set")},
+      {"run", file, "--load-inputs", "x:" + x, "--save-outputs", path("")},
+      {"run", file, "--load-inputs", path("in.npz"), "--save-outputs", path("in.npz")},
+      {"optimize", file, "-o", path("mine.rules"), "--rules", path("mine")},
+      {"optimize", file, "-o", out, "--rules", path("mine.rules"), "--report", path("mine.proofs")},
+      {"compile", file, "-o", path("mine.rules"), "--rules", path("mine")},
+      {"compile", file, "-o", path("trace"), "--schedule", "0=" + path("trace")},
+      {"bench", file, "--report", path("trace"), "--schedule", "0=" + path("trace")}};
   for (const std::vector<std::string>& command : commands) {
     expect_error(isomer(command), 2, "another file than that of ");
     EXPECT_EQ(read_file(file), before);
     EXPECT_FALSE(fs::exists(out));
   }
+  for (const char* name : {"in.npz", "mine.rules", "mine.proofs", "trace"})
+    EXPECT_EQ(read_file(path(name)), "precious") << name;
 }
 
 /// A model whose weights are beside it.
