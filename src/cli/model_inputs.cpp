@@ -1,6 +1,7 @@
 #include "cli/model_inputs.h"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 
 #include "cli/load_model.h"
@@ -167,13 +168,17 @@ Result<FillOptions> fill_options(const InputOptions& options, uint64_t seed) {
                                          : Fill::kRandom;
   for (const std::string& text : options.ranges) {
     const size_t open = text.rfind('['), comma = text.find(',', open == std::string::npos ? 0 : open);
-    if (open == std::string::npos || comma == std::string::npos || text.back() != ']')
+    if (open == std::string::npos || comma == std::string::npos || text.back() != ']' ||
+        (open > 0 && text[open - 1] != ':'))
       return bad_flag("--val-range", "x:[low,high]", text);
-    const std::string low = text.substr(open + 1, comma - open - 1),
-                      high = text.substr(comma + 1, text.size() - comma - 2);
-    const auto least = parse_number<double>(low), most = parse_number<double>(high);
+    const auto number = [&](size_t from, size_t end) {
+      while (from < end && text[from] == ' ') ++from;
+      return parse_number<double>(std::string_view(text).substr(from, end - from));
+    };
+    const auto least = number(open + 1, comma), most = number(comma + 1, text.size() - 1);
     if (!least || !most) return bad_flag("--val-range", "x:[low,high]", text);
-    if (!(*least <= *most)) return bad_flag("--val-range", "low <= high", text);
+    if (!std::isfinite(*least) || !std::isfinite(*most)) return bad_flag("--val-range", "finite numbers", text);
+    if (*least > *most) return bad_flag("--val-range", "low <= high", text);
     fill.ranges[open == 0 ? "" : text.substr(0, open - 1)] = {*least, *most};
   }
   return fill;

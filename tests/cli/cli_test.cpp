@@ -333,6 +333,42 @@ TEST_F(CommandLine, IntegerInputsStayBelowWhatTheyIndex) {
   EXPECT_LE(json::parse(outcome.out)["outputs"][0]["max"], 6);
 }
 
+TEST_F(CommandLine, RangesAreKeptByEveryType) {
+  const auto outputs = [&](const std::string& type, const std::string& range) {
+    const std::string file =
+        model(fmt::format("opset 17\ngraph g(x: {0}[64]) -> (y: {0}[64]) {{ y = Identity(x) }}\n", type), "x.onnx");
+    return isomer({"run", file, "--interpret", "-q", "--json", "--val-range", "x:" + range});
+  };
+  struct Case {
+    const char *type, *range;
+    json least, most;
+  };
+  for (const Case& each :
+       {Case{"uint8", "[250,255]", 250, 255}, Case{"int8", "[-128, -126]", -128, -126},
+        Case{"int64", "[1.5,2.5]", 2, 2}, Case{"bool", "[1,1]", 1, 1},
+        Case{"uint64", "[18446744073709549568,18446744073709551615]", 18446744073709549568u, ~0ull},
+        Case{"int64", "[9223372036854774784,9223372036854775807]", 9223372036854774784, INT64_MAX},
+        Case{"int64", "[-9223372036854775808,9223372036854775807]", INT64_MIN, INT64_MAX},
+        Case{"float16", "[0,60000]", 0, 60000}, Case{"float64", "[-1.7e308,1.7e308]", -1.7e308, 1.7e308}}) {
+    SCOPED_TRACE(std::string(each.type) + each.range);
+    const Outcome outcome = outputs(each.type, each.range);
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+    const json y = json::parse(outcome.out)["outputs"][0];
+    EXPECT_GE(y["min"], each.least);
+    EXPECT_LE(y["max"], each.most);
+    EXPECT_TRUE(y["finite"]);
+  }
+  for (const auto& [type, range] :
+       {std::pair("uint8", "[-5,-1]"), std::pair("int8", "[100,200]"), std::pair("uint64", "[-1,1]"),
+        std::pair("int64", "[0,1e19]"), std::pair("int32", "[0.2,0.8]"), std::pair("bool", "[0,2]"),
+        std::pair("float16", "[0,1e6]"), std::pair("float32", "[-1e39,0]")})
+    expect_error(outputs(type, range), 2, fmt::format("x: a range of numbers that {} has expected, [", type));
+  for (const char* range : {"[0,inf]", "[nan,1]", "[0;1]"}) expect_error(outputs("float32", range), 2, "--val-range: ");
+  const std::string file = model(kSmall, "small.onnx");
+  for (const char* range : {"x[5,6]", "input[5,6]"})
+    expect_error(isomer({"run", file, "-q", "--val-range", range}), 2, "x:[low,high] expected");
+}
+
 // The type of `list` is a sequence of float32, of `perhaps` an optional one of these.
 constexpr const char* kList = R"(opset 18
 graph list(list: other "22060a040a020801", perhaps: other "4a060a040a020801", x: float32[2]) -> (longer: other "22060a040a020801", has: bool[], same: other "4a060a040a020801") {

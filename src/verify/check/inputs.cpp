@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <memory>
 
 #include "graph/bind.h"
@@ -11,6 +12,7 @@
 #include "graph/interpret.h"
 #include "graph/minifloat.h"
 #include "graph/te/integer.h"
+#include "graph/te/integer_algebra.h"
 #include "util/random.h"
 
 namespace isomer {
@@ -278,7 +280,8 @@ Tensor fill_floats(DataType dtype, const Dims& dims, const std::pair<double, dou
   return filled(dtype, dims, encode, [&](int64_t i) -> double {
     switch (fill) {
       case Fill::kRandom: {
-        if (range) return random.uniform(range->first, range->second);
+        if (range && std::isfinite(range->second - range->first)) return random.uniform(range->first, range->second);
+        if (range) return 2 * random.uniform(range->first / 2, range->second / 2);
         const double number = random.normal();
         return not_zero ? number + std::copysign(1, number) : number;
       }
@@ -290,20 +293,51 @@ Tensor fill_floats(DataType dtype, const Dims& dims, const std::pair<double, dou
   });
 }
 
-int64_t integer_from(int64_t low, int64_t bound, Random& random) {
-  return low + static_cast<int64_t>(random.below(std::max<int64_t>(bound, 1)));
+/// One of so many from `low` on.
+int64_t integer_from(DataType dtype, __int128 low, __int128 count, Random& random) {
+  const bool is_any = count > std::numeric_limits<uint64_t>::max();
+  const auto bound = static_cast<uint64_t>(std::max<__int128>(count, 1));
+  return te::wrap(dtype, low + (is_any ? random.next() : random.below(bound)));
 }
 
-Tensor fill_integers(DataType dtype, const Dims& dims, int64_t low, int64_t bound, Fill fill, Random& random) {
+Tensor fill_integers(DataType dtype, const Dims& dims, __int128 low, __int128 count, Fill fill, Random& random) {
   return filled(dtype, dims, encode_integer, [&](int64_t i) -> int64_t {
     switch (fill) {
-      case Fill::kRandom: return integer_from(low, bound, random);
+      case Fill::kRandom: return integer_from(dtype, low, count, random);
       case Fill::kZeros: return 0;
       case Fill::kOnes: return 1;
       case Fill::kArange: return i;
     }
     return 0;
   });
+}
+
+Error not_in_type(const Value& value, const std::pair<double, double>& range) {
+  return {ErrorKind::kUsage, value.name,
+          fmt::format("a range of numbers that {} has expected, [{},{}] found", name(value.type.dtype), range.first,
+                      range.second)};
+}
+
+/// The first and the last integer in a range; an error unless the type has both.
+Result<std::pair<__int128, __int128>> integers_in(const Value& value, const std::pair<double, double>& range) {
+  const DataType dtype = value.type.dtype;
+  const auto has = [&](__int128 number) { return te::unwrap(dtype, te::wrap(dtype, number)) == number; };
+  const auto whole = [](double number) { return static_cast<__int128>(std::clamp(number, -0x1p100, 0x1p100)); };
+  const __int128 low = whole(std::ceil(range.first));
+  __int128 high = whole(std::floor(range.second));
+  // No double is the last of 64 bits: the next integer is what is read for it.
+  if (bit_width(dtype) == 64 && !has(high) && has(high - 1)) --high;
+  if (low > high || !has(low) || !has(high)) return not_in_type(value, range);
+  return std::pair(low, high);
+}
+
+Result<void> check_reals_in(const Value& value, const std::pair<double, double>& range) {
+  const DataType dtype = value.type.dtype;
+  for (const double end : {range.first, range.second})
+    if (is_minifloat(dtype) ? std::fabs(end) > decode_minifloat(dtype, minifloat_of(dtype).largest)
+                            : !std::isfinite(round_to(dtype, end)))
+      return not_in_type(value, range);
+  return {};
 }
 
 /// Bytes of the inputs that have to be made.
@@ -344,12 +378,12 @@ Result<std::vector<Tensor>> inputs_once(const Graph& graph, const FillOptions& o
     if (range == options.ranges.end() && is_real) range = options.ranges.find("");
     const bool ranged = range != options.ranges.end();
     if (is_real) {
+      if (ranged) TRY_VOID(check_reals_in(value, range->second));
       const bool not_zero = demands.of(graph.inputs()[i]).not_zero;
       tensors.push_back(fill_floats(dtype, dims, ranged ? &range->second : nullptr, options.fill, not_zero, random));
     } else if (ranged) {
-      const auto bounded = [](double value) { return static_cast<int64_t>(std::clamp(value, -0x1p61, 0x1p61)); };
-      const int64_t low = bounded(range->second.first), high = bounded(range->second.second);
-      tensors.push_back(fill_integers(dtype, dims, low, high - low + 1, options.fill, random));
+      TRY(const auto ends, integers_in(value, range->second));
+      tensors.push_back(fill_integers(dtype, dims, ends.first, ends.second - ends.first + 1, options.fill, random));
     } else {
       Demand demand = demands.of(graph.inputs()[i]);
       if (const auto known = options.demands.find(value.name); known != options.demands.end())
@@ -359,7 +393,7 @@ Result<std::vector<Tensor>> inputs_once(const Graph& graph, const FillOptions& o
       const int64_t usual = may_be_mask && options.seed % 2 == 1 ? kMasks : kDefaultIntegers;
       const int64_t bound = demand.below.value_or(usual), low = demand.not_zero && bound > 1 ? 1 : 0;
       const bool is_even = options.even && options.fill == Fill::kRandom;
-      const int64_t number = is_even ? integer_from(low, bound - low, random) : 0;
+      const int64_t number = is_even ? integer_from(dtype, low, bound - low, random) : 0;
       tensors.push_back(is_even ? filled(dtype, dims, encode_integer, [&](int64_t) { return number; })
                                 : fill_integers(dtype, dims, low, bound - low, options.fill, random));
     }

@@ -27,7 +27,7 @@ struct FillOptions {
   uint64_t seed = 0;
   Fill fill = Fill::kRandom;
   bool even = false;  ///< random integers: one for all elements of an input
-  /// Uniform values in [low, high] for the inputs named ("": every float input).
+  /// Uniform values in [low, high], which the type must have, for the inputs named ("": every float input).
   std::map<std::string, std::pair<double, double>> ranges = {};
   /// What is asked of the inputs named, where the graph has no nodes that say.
   std::map<std::string, Demand> demands = {};
