@@ -369,6 +369,20 @@ TEST_F(CommandLine, RangesAreKeptByEveryType) {
     expect_error(isomer({"run", file, "-q", "--val-range", range}), 2, "x:[low,high] expected");
 }
 
+/// Of an artifact callers' values are no inputs; they change no other input's.
+TEST_F(CommandLine, InputsOfASeedAreThoseOfTheArtifact) {
+  auto graph = parse_graph(
+      "ir_version 8\nopset 17\ngraph g(w: float32[4], x: float32[4], z: float32[4]) -> (y: float32[4]) {\n"
+      "  a = Mul(x, w)\n  y = Sub(a, z)\n}\n");
+  ASSERT_TRUE(graph.ok()) << graph.error().message();
+  graph->edit(graph->inputs()[0]).constant = Tensor::from_doubles(DataType::kFloat32, {4}, {{1, 1, 1, 1}});
+  const std::string file = path("default.onnx"), artifact = path("default.iso");
+  ASSERT_TRUE(export_model(*graph, file).ok());
+  ASSERT_EQ(isomer({"compile", file, "-o", artifact, "--level", "1", "-q"}).exit_code, 0);
+  EXPECT_EQ(json::parse(isomer({"run", file, "--json", "--seed", "3"}).out),
+            json::parse(isomer({"run", artifact, "--json", "--seed", "3"}).out));
+}
+
 // The type of `list` is a sequence of float32, of `perhaps` an optional one of these.
 constexpr const char* kList = R"(opset 18
 graph list(list: other "22060a040a020801", perhaps: other "4a060a040a020801", x: float32[2]) -> (longer: other "22060a040a020801", has: bool[], same: other "4a060a040a020801") {

@@ -359,6 +359,7 @@ Result<std::vector<Tensor>> inputs_once(const Graph& graph, const FillOptions& o
   TRY_VOID(options.memory.check(bytes_to_make(graph), "inputs"));
   DemandSearch demands(graph);
   std::vector<Tensor> tensors;
+  uint64_t stream = 0;
   for (size_t i = 0; i < graph.inputs().size(); ++i) {
     const Value& value = graph.value(graph.inputs()[i]);
     if (value.constant) {
@@ -371,7 +372,7 @@ Result<std::vector<Tensor>> inputs_once(const Graph& graph, const FillOptions& o
     const DataType dtype = value.type.dtype;
     if (!is_computable(dtype))
       return unsupported(value.name, "an input of a number type expected, {} found", name(dtype));
-    Random random(options.seed * 0x100000001b3ULL + i);
+    Random random(options.seed * 0x100000001b3ULL + stream++);
     const Dims dims = *constants(*value.type.shape);
     auto range = options.ranges.find(value.name);
     const bool is_real = is_float(dtype) || is_minifloat(dtype);
