@@ -1,6 +1,7 @@
 // isomer run: a model on given or seeded inputs.
 #include <cmath>
 #include <filesystem>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
@@ -34,28 +35,51 @@ struct RunOptions : CommonOptions {
   bool interpret = false;
 };
 
-struct Summary {
-  double min = HUGE_VAL, max = -HUGE_VAL, mean = 0;
-  bool finite = true;
-};
-
-Summary summarize(const te::Array& array) {
-  Summary summary;
-  const int64_t count = array.count();
-  double total = 0;
-  for (int64_t i = 0; i < count; ++i) {
-    const double value = array.as_double(i);
-    summary.finite &= std::isfinite(value);
-    summary.min = std::fmin(summary.min, value);
-    summary.max = std::fmax(summary.max, value);
-    total += value;
-  }
-  summary.mean = count == 0 ? 0 : total / static_cast<double>(count);
-  return summary;
-}
-
 /// JSON has no infinities or NaN: null stands for them.
 json number(double value) { return std::isfinite(value) ? json(value) : json(nullptr); }
+
+/// Of numbers that are no integers.
+std::pair<json, json> least_and_most_reals(const te::Array& array) {
+  double least = HUGE_VAL, most = -HUGE_VAL;
+  for (int64_t i = 0; i < array.count(); ++i) {
+    least = std::fmin(least, array.as_double(i));
+    most = std::fmax(most, array.as_double(i));
+  }
+  return {number(least), number(most)};
+}
+
+/// Of `Integer`s, as they are: doubles have not all of them.
+template <class Integer>
+std::pair<json, json> least_and_most(const te::Array& array) {
+  if (array.count() == 0) return {nullptr, nullptr};
+  Integer least = std::numeric_limits<Integer>::max(), most = std::numeric_limits<Integer>::min();
+  for (int64_t i = 0; i < array.count(); ++i) {
+    least = std::min(least, static_cast<Integer>(array.integer(i)));
+    most = std::max(most, static_cast<Integer>(array.integer(i)));
+  }
+  return {least, most};
+}
+
+json summary_of(const te::Array& array) {
+  const DataType dtype = array.dtype();
+  const auto [least, most] = dtype == DataType::kUInt64                  ? least_and_most<uint64_t>(array)
+                             : is_int(dtype) || dtype == DataType::kBool ? least_and_most<int64_t>(array)
+                                                                         : least_and_most_reals(array);
+  double total = 0;
+  bool finite = true;
+  for (int64_t i = 0; i < array.count(); ++i) {
+    const double value = array.as_double(i);
+    finite &= std::isfinite(value);
+    total += value;
+  }
+  const json mean = array.count() == 0 ? json(nullptr) : number(total / static_cast<double>(array.count()));
+  return {{"dtype", isomer::name(dtype)},
+          {"shape", array.dims()},
+          {"min", least},
+          {"max", most},
+          {"mean", mean},
+          {"finite", finite}};
+}
 
 /// A sequence by its elements, an optional without a value as null.
 json describe(const te::Array& value) {
@@ -65,9 +89,7 @@ json describe(const te::Array& value) {
     for (const te::Array& element : *elements) list.push_back(describe(element));
     return list;
   }
-  const Summary summary = summarize(value);
-  return {{"dtype", isomer::name(value.dtype())}, {"shape", value.dims()},        {"min", number(summary.min)},
-          {"max", number(summary.max)},           {"mean", number(summary.mean)}, {"finite", summary.finite}};
+  return summary_of(value);
 }
 
 struct Output {

@@ -383,6 +383,27 @@ TEST_F(CommandLine, InputsOfASeedAreThoseOfTheArtifact) {
             json::parse(isomer({"run", artifact, "--json", "--seed", "3"}).out));
 }
 
+TEST_F(CommandLine, IntegersArePrintedAsTheyAre) {
+  const std::string file = model(R"(opset 17
+graph g(x: float32[2]) -> (y: int64[2], b: bool[2], none: float32[0]) {
+  n: int64[2] = {9007199254740993, -9223372036854775807}
+  y = Identity(n)
+  one: float32[2] = {1, 1}
+  b = Equal(one, one)
+  none: float32[0] = {}
+}
+)",
+                                 "large.onnx");
+  const Outcome outcome = isomer({"run", file, "-q", "--json"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("\"max\":9007199254740993,"));
+  EXPECT_THAT(outcome.out, HasSubstr("\"min\":-9223372036854775807,"));
+  EXPECT_THAT(outcome.out, HasSubstr("\"max\":1,"));
+  const json none = json::parse(outcome.out)["outputs"][2];
+  EXPECT_TRUE(none["min"].is_null() && none["mean"].is_null());
+  EXPECT_THAT(isomer({"run", file, "-q"}).out, HasSubstr("y int64[2] min -9223372036854775807 max 9007199254740993 "));
+}
+
 // The type of `list` is a sequence of float32, of `perhaps` an optional one of these.
 constexpr const char* kList = R"(opset 18
 graph list(list: other "22060a040a020801", perhaps: other "4a060a040a020801", x: float32[2]) -> (longer: other "22060a040a020801", has: bool[], same: other "4a060a040a020801") {
