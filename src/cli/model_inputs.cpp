@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <set>
 
 #include "cli/load_model.h"
 #include "cli/numpy_file.h"
@@ -89,17 +90,33 @@ class Loaded {
   std::vector<std::optional<te::Array>> values_;
 };
 
+/// The numbers that files of a test_data_set folder have, in order.
+std::set<size_t> numbers_of_inputs(const std::string& folder) {
+  constexpr std::string_view kStart = "input_", kEnd = ".pb";
+  std::set<size_t> numbers;
+  std::error_code failed;
+  for (fs::directory_iterator file(folder, failed), end; !failed && file != end; file.increment(failed)) {
+    const std::string name = file->path().filename().string();
+    if (!name.starts_with(kStart) || !name.ends_with(kEnd)) continue;
+    const auto number =
+        parse_number<size_t>(std::string_view(name).substr(kStart.size(), name.size() - kStart.size() - kEnd.size()));
+    if (number) numbers.insert(*number);
+  }
+  return numbers;
+}
+
 Result<void> load_folder(const std::string& folder, Loaded& loaded, MemoryLimit memory) {
-  for (size_t n = 0;; ++n) {
+  const std::set<size_t> numbers = numbers_of_inputs(folder);
+  if (numbers.empty()) return invalid(folder, "input_0.pb expected, none found");
+  for (size_t n = 0; n < numbers.size(); ++n) {
+    if (!numbers.contains(n))
+      return invalid(folder, "input_{}.pb expected, as input_{}.pb is there, none found", n, *numbers.rbegin());
     const fs::path file = fs::path(folder) / fmt::format("input_{}.pb", n);
-    if (!fs::exists(file)) {
-      if (n == 0) return invalid(folder, "input_0.pb expected, none found");
-      return {};
-    }
     const auto position = loaded.required_position(n);
     if (!position) return invalid(file.string(), "no input of the model is left for it");
     TRY_VOID(loaded.read(*position, file.string(), memory));
   }
+  return {};
 }
 
 /// Where the name of an input ends in "name:FILE". Names may have colons: it is the longest that an input has, or what

@@ -404,6 +404,18 @@ graph g(x: float32[2]) -> (y: int64[2], b: bool[2], none: float32[0]) {
   EXPECT_THAT(isomer({"run", file, "-q"}).out, HasSubstr("y int64[2] min -9223372036854775807 max 9007199254740993 "));
 }
 
+TEST_F(CommandLine, NoFileOfInputsIsPassedOver) {
+  const std::string file =
+      model("opset 17\ngraph g(a: float32[2], b: float32[2], c: float32[2]) -> (y: float32[2]) { y = Sum(a, b, c) }\n",
+            "sum.onnx");
+  fs::create_directory(path("set"));
+  for (const char* name : {"input_0.pb", "input_2.pb"})
+    ASSERT_TRUE(
+        write_tensor_file(path("set/") + name, "x", Tensor::from_doubles(DataType::kFloat32, {2}, {{1, 2}})).ok());
+  expect_error(isomer({"run", file, "-q", "--load-inputs", path("set")}), 3,
+               "set: input_1.pb expected, as input_2.pb is there, none found");
+}
+
 // The type of `list` is a sequence of float32, of `perhaps` an optional one of these.
 constexpr const char* kList = R"(opset 18
 graph list(list: other "22060a040a020801", perhaps: other "4a060a040a020801", x: float32[2]) -> (longer: other "22060a040a020801", has: bool[], same: other "4a060a040a020801") {
