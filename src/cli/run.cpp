@@ -131,9 +131,6 @@ Result<StagingFolder> save(const std::string& place, const std::vector<Output>& 
     TRY_VOID(write_npz(staging.file(), arrays));
     return staging;
   }
-  std::error_code error;
-  std::filesystem::create_directories(place, error);
-  if (error) return invalid(place, "a folder that can be made expected, {} found", error.message());
   TRY(StagingFolder staging, StagingFolder::in(place));
   for (size_t i = 0; i < outputs.size(); ++i)
     TRY_VOID(write_value_file(staging.path() / output_name(i), outputs[i].name, outputs[i].value, outputs[i].type));

@@ -15,6 +15,13 @@ Result<TemporaryFolder> folder_in(const fs::path& parent, const fs::path& place)
   return folder;
 }
 
+Result<void> make_folders(const fs::path& place) {
+  std::error_code failed;
+  fs::create_directories(place, failed);
+  if (failed) return unsupported(place.string(), "a folder that can be made expected, found: {}", failed.message());
+  return {};
+}
+
 }  // namespace
 
 Result<StagingFolder> StagingFolder::beside(const fs::path& place, std::vector<fs::path> others) {
@@ -24,7 +31,12 @@ Result<StagingFolder> StagingFolder::beside(const fs::path& place, std::vector<f
 }
 
 Result<StagingFolder> StagingFolder::in(const fs::path& place) {
-  TRY(TemporaryFolder folder, folder_in(place, place));
+  std::error_code failed;
+  fs::path there = fs::absolute(place, failed);
+  while (!fs::exists(fs::symlink_status(there, failed)) && there.has_relative_path()) there = there.parent_path();
+  if (!fs::is_directory(there, failed))
+    return unsupported(place.string(), "a folder expected, '{}' is none", there.string());
+  TRY(TemporaryFolder folder, folder_in(there, place));
   return StagingFolder(std::move(folder), place / "", {});
 }
 
@@ -44,17 +56,19 @@ Result<void> StagingFolder::write_model(const Graph& graph) {
 
 Result<void> StagingFolder::release() const {
   const fs::path folder = place_.parent_path();
-  std::vector<fs::path> moved;
+  std::vector<std::pair<fs::path, fs::path>> others;
   for (const fs::path& file : folder_.content()) {
     if (file.filename() == place_.filename()) continue;
-    TRY(moved.emplace_back(), output_place(folder / file.filename()));
-    TRY_VOID(move_to(file, moved.back()));
+    TRY(fs::path place, output_place(folder / file.filename()));
+    others.emplace_back(file, std::move(place));
   }
+  if (!place_.has_filename()) TRY_VOID(make_folders(folder));
+  for (const auto& [file, place] : others) TRY_VOID(move_to(file, place));
   sync_folder(folder);
   if (!place_.has_filename()) return {};
   if (auto done = move_to(file(), place_); !done.ok()) {
     std::error_code failed;
-    for (const fs::path& file : moved) fs::remove(file, failed);
+    for (const auto& [file, place] : others) fs::remove(place, failed);
     return done;
   }
   sync_folder(folder);

@@ -17,7 +17,7 @@ class StagingFolder {
   /// with it.
   static Result<StagingFolder> beside(const std::filesystem::path& place,
                                       std::vector<std::filesystem::path> others = {});
-  /// For files in a folder.
+  /// For files in a folder, which `release` makes if it is not there.
   static Result<StagingFolder> in(const std::filesystem::path& folder);
 
   const std::filesystem::path& path() const { return folder_.path(); }
@@ -32,8 +32,9 @@ class StagingFolder {
   /// at the place (WeightsPlace).
   Result<void> write_model(const Graph& graph);
 
-  /// Moves every file to the folder of the place, the one of its name last: until then an old model stands, with its
-  /// weights, which go then. Files that are replaced leave them their permissions.
+  /// Moves every file to the folder of the place, once it is seen that each can go there, the one of its name last:
+  /// until then an old model stands, with its weights, which go then. Files that are replaced leave them their
+  /// permissions.
   Result<void> release() const;
 
  private:

@@ -416,6 +416,24 @@ TEST_F(CommandLine, NoFileOfInputsIsPassedOver) {
                "set: input_1.pb expected, as input_2.pb is there, none found");
 }
 
+/// None of the outputs is written where one can't be, and no folder is made.
+TEST_F(CommandLine, OutputsAreSavedTogether) {
+  const std::string file =
+      model("opset 17\ngraph g(x: float32[2]) -> (y: float32[2], z: float32[2]) {\n  y = Relu(x)\n  z = Neg(x)\n}\n",
+            "two.onnx");
+  fs::create_directories(path("out/output_1.pb"));
+  write_file(path("out/output_0.pb"), "precious");
+  expect_error(isomer({"run", file, "-q", "--save-outputs", path("out")}), 3, "output_1.pb: a regular file to replace");
+  EXPECT_EQ(read_file(path("out/output_0.pb")), "precious");
+  const Outcome limited = run_program({"/bin/sh", "-c", "ulimit -f 0; \"$0\" run \"$1\" -q --save-outputs \"$2\"",
+                                       tool_path("isomer").string(), file, path("new/folder")});
+  expect_error(limited, 3, "File too large");
+  EXPECT_FALSE(fs::exists(path("new")));
+  EXPECT_EQ(isomer({"run", file, "-q", "--save-outputs", path("new/folder")}).exit_code, 0);
+  EXPECT_TRUE(fs::exists(path("new/folder/output_1.pb")));
+  expect_error(isomer({"run", file, "-q", "--save-outputs", file + "/folder"}), 3, "a folder expected");
+}
+
 // The type of `list` is a sequence of float32, of `perhaps` an optional one of these.
 constexpr const char* kList = R"(opset 18
 graph list(list: other "22060a040a020801", perhaps: other "4a060a040a020801", x: float32[2]) -> (longer: other "22060a040a020801", has: bool[], same: other "4a060a040a020801") {
