@@ -134,7 +134,7 @@ int add_rules(const EquationOptions& options) {
     list.push_back({{"name", is_known ? json() : json(rule.name)}, {"rule", rule.text}, {"known", is_known}});
     if (options.json) continue;
     if (is_known)
-      note(options, "known: {}", rule.text);
+      note(options, "known: {}", printable(rule.text, kMostOfLine));
     else
       fmt::print("{}  {}\n", rule.name, rule.text);
   }

@@ -126,15 +126,16 @@ void print_text(const FoundMatches& found, const Plain& plain, const Substitutio
   std::vector<std::pair<int, std::string>> ranked;
   for (const auto& [rule, count] : count_by_rule(found.matches, substitutions)) ranked.emplace_back(-count, rule);
   std::sort(ranked.begin(), ranked.end());
-  for (const auto& [count, rule] : ranked) fmt::print("{:6}  {}\n", -count, rule);
+  for (const auto& [count, rule] : ranked) fmt::print("{:6}  {}\n", -count, printable(rule));
   if (verbosity > 0)
-    for (const Match& match : found.matches) fmt::print("{}\n", step_of(match, substitutions).text());
+    for (const Match& match : found.matches)
+      fmt::print("{}\n", printable(step_of(match, substitutions).text(), kMostOfLine));
   fmt::print("{} applications, {} of them with operands taken out; {} rules as {} substitutions\n",
              plain.program.order()->size(), plain.steps.size(), rules, substitutions.size());
   for (const auto& [op, count] : opaque_nodes(plain.program))
-    fmt::print("{:6}  {} that no rule can match\n", count, op);
+    fmt::print("{:6}  {} that no rule can match\n", count, printable(op));
   for (const auto& [refusal, count] : found.applications.refused)
-    fmt::print("{:6}  matches that would make {}\n", count, refusal);
+    fmt::print("{:6}  matches that would make {}\n", count, printable(refusal));
   fmt::print(
       "{} matches in {:.1f} ms, {:.1f} ms the first time ({} guards replayed, {} hold, of {} places); a rewrite takes "
       "{:.0f} us; the program was made in {:.1f} ms\n",

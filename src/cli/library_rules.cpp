@@ -58,7 +58,8 @@ int generate_mutants(const GenerateOptions& options) {
   how.max_operators = options.max_operators;
   how.threads = options.thread_count();
   how.seed = options.seed;
-  if (options.verbosity > 0) how.log = [&](const std::string& line) { note(options, "{}", line); };
+  if (options.verbosity > 0)
+    how.log = [&](const std::string& line) { note(options, "{}", printable(line, kMostOfLine)); };
   auto found = mutants(originals(), how);
   if (!found.ok()) return report(found.error());
   const std::filesystem::path stem = std::filesystem::path(options.folder) / options.set;
@@ -134,7 +135,7 @@ EnumerationOptions enumeration_of(const GenerateOptions& options, const Cluster&
 void print_generated(const GenerateOptions& options, const LibraryStatistics& facts,
                      const std::filesystem::path& stem) {
   if (options.verbosity > 0)
-    for (const std::string& text : facts.unproved_texts) note(options, "{}", text);
+    for (const std::string& text : facts.unproved_texts) note(options, "{}", printable(text, kMostOfLine));
   int64_t terms = 0, classes = 0;
   for (const LevelStatistics& level : facts.enumeration.levels) {
     terms += level.terms;
@@ -304,7 +305,7 @@ std::string problem_of(const Rule& rule, const FilesOptions& options, std::span<
   floats.trials += in_floats.trials;
   floats.rules_without += in_floats.trials == 0 ? 1 : 0;
   if (options.verbosity > 0 && in_floats.trials == 0)
-    note(options, "{}: no float trial: {}", rule.name, in_floats.unsupported);
+    note(options, "{}: no float trial: {}", printable(rule.name), printable(in_floats.unsupported));
   return in_floats.difference;
 }
 

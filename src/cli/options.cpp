@@ -58,13 +58,16 @@ std::string json_text(const nlohmann::json& value, int indent) {
   return value.dump(indent, ' ', true, nlohmann::json::error_handler_t::replace);
 }
 
+std::string sentence_of(const Error& error) {
+  const std::string where = printable(error.where), what = printable(error.what);
+  return where.empty() ? what : where + ": " + what;
+}
+
 int report(const Error& error) {
   // It is said once that the command was stopped: one more Ctrl-C finds it over.
   if (error.kind == ErrorKind::kStopped)
     for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, SIG_IGN);
-  // The sentence holds model-supplied names: each part is escaped and cut by itself, so that the place stays readable.
-  const std::string where = printable(error.where);
-  print_error("isomer: {}{}{}\n", where, where.empty() ? "" : ": ", printable(error.what));
+  print_error("isomer: {}\n", sentence_of(error));
   return exit_code(error.kind);
 }
 

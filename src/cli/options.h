@@ -24,6 +24,8 @@ enum ExitCode : int { kDone = 0, kCheckFailed = 1, kUsage = 2, kInvalidFile = 3,
 
 int exit_code(ErrorKind kind);
 
+/// Its place and its sentence, which may hold text from models, each escaped and cut by itself.
+std::string sentence_of(const Error& error);
 /// Prints `isomer: FILE: WHERE: …` as one line on standard error, escaped and cut, and gives the exit code.
 int report(const Error& error);
 /// The same, of std::bad_alloc.

@@ -199,7 +199,7 @@ Result<std::unique_ptr<runtime::Session>> session_of(const LoadedModel& model, c
   auto compiled = code_of_model(model, options.file, settings, {});
   if (!compiled.ok()) {
     if (compiled.error().kind != ErrorKind::kUnsupported) return std::move(compiled).error();
-    note(options, "isomer: interpreting: {}", compiled.error().message());
+    note(options, "isomer: interpreting: {}", sentence_of(compiled.error()));
     return std::unique_ptr<runtime::Session>();
   }
   return in_file(open_session(std::move(compiled->artifact), settings.threads, settings.memory), options);

@@ -1226,6 +1226,19 @@ TEST_F(CommandLine, TextFromModelsIsEscaped) {
   EXPECT_THAT(outcome.out, HasSubstr("\\x1b[31m%n"));
 }
 
+/// Of what can't be compiled, too, and of what no rule knows.
+TEST_F(CommandLine, TextFromModelsIsEscapedInNotes) {
+  const std::string type = "\"22060a040a020801\"", name = "\"s\\x0aisomer: all is well\\x1b[31m\"";
+  const std::string file = model("opset 17\ngraph g(x: float32[2]) -> (" + name + ": other " + type + ") {\n  " + name +
+                                     ": other " + type + " = SequenceConstruct(x, x)\n}\n",
+                                 "escape.onnx");
+  const Outcome outcome = isomer({"run", file});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("s\\x0aisomer: all is well\\x1b[31m"));
+  EXPECT_EQ(outcome.err.find('\x1b'), std::string::npos);
+  EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1);
+}
+
 TEST_F(CommandLine, InspectShowsGraphsAsTextAndDot) {
   const std::string file = model(kSmall, "small.onnx");
   EXPECT_THAT(isomer({"inspect", file, "--text"}).out, HasSubstr("Relu"));
