@@ -141,7 +141,8 @@ void add_bench(CLI::App& app, int& exit) {
               "--against", options->bench.against,
               "Peers to measure in turns with it: onnxruntime, onednn (models of one operator); for code of a GPU "
               "cudnn, cublaslt (models of one operator, with its bias and activation)")
-          ->delimiter(',');
+          ->delimiter(',')
+          ->allow_extra_args(false);
   command->add_option("--model", options->bench.model, "The model that peers run, where FILE is an artifact");
   command->add_option("--onnxruntime", options->bench.libraries["onnxruntime"], "ONNX Runtime's shared library");
   command->add_option("--onednn", options->bench.libraries["onednn"], "oneDNN's shared library");

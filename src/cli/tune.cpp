@@ -266,7 +266,8 @@ void add_trial_options(CLI::App& command, TuneCommand& options) {
       ->capture_default_str();
   command.add_option("--wanted", options.wanted, "Milliseconds that are fast enough, a model each")
       ->delimiter(',')
-      ->check(is_within(0, 1e9));
+      ->check(is_within(0, 1e9))
+      ->allow_extra_args(false);
   command.add_option("--scheduler", options.scheduler, "Whose turn it is: gradient, or round-robin")
       ->check(CLI::IsMember({"gradient", "round-robin"}))
       ->capture_default_str();

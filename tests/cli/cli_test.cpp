@@ -49,6 +49,13 @@ TEST_F(CommandLine, UsageErrorsNameTheCommand) {
   expect_error(isomer({"library", "frob"}), 2, "isomer: library: the name of a command expected, 'frob' found");
 }
 
+TEST_F(CommandLine, ListsEndWhereTheModelStands) {
+  for (const std::vector<std::string>& command : std::vector<std::vector<std::string>>{
+           {"bench", "--against", "onnxruntime,onednn", path("none.onnx"), "--threads", "1"},
+           {"tune", "--objective", "f2", "--wanted", "1,2", path("none.onnx"), path("none.onnx")}})
+    expect_error(isomer(command), 3, "none.onnx");
+}
+
 TEST_F(CommandLine, NumbersThatAreNoneAreRefused) {
   for (const std::vector<std::string>& command :
        std::vector<std::vector<std::string>>{{"bench", "a.onnx", "--duration", "-1"},
