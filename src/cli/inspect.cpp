@@ -1,4 +1,6 @@
 // isomer inspect: what a model or artifact holds, which of a model's nodes this version can run, and what they become.
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -33,6 +35,12 @@ struct InspectOptions : CommonOptions {
   std::vector<CLI::Option*> of_models;  ///< what says nothing of an artifact
 };
 
+/// A name as the file has it, which --dim takes; of more than a name its expression.
+std::string text_of(const Dim& dim) {
+  const te::Symbol* symbol = te::as<te::Symbol>(dim.expr());
+  return symbol ? symbol->name : dim.text();
+}
+
 json interface_of(const Graph& graph, const std::vector<ValueId>& values) {
   json list = json::array();
   for (const ValueId id : values) {
@@ -41,7 +49,7 @@ json interface_of(const Graph& graph, const std::vector<ValueId>& values) {
     if (value.type.shape) {
       shape = json::array();
       for (const Dim& dim : *value.type.shape)
-        shape.push_back(dim.is_constant() ? json(dim.value()) : json(dim.text()));
+        shape.push_back(dim.is_constant() ? json(dim.value()) : json(text_of(dim)));
     }
     list.push_back({{"name", value.name}, {"dtype", isomer::name(value.type.dtype)}, {"shape", std::move(shape)}});
   }
@@ -153,6 +161,14 @@ Result<json> capability(const LoadedModel& model, const InspectOptions& options)
   return rows;
 }
 
+/// "[N,3]", "[?]" where nothing is known.
+std::string shape_text(const json& shape) {
+  if (shape.is_null()) return "[?]";
+  std::vector<std::string> dims;
+  for (const json& dim : shape) dims.push_back(dim.is_string() ? dim.get<std::string>() : dim.dump());
+  return fmt::format("[{}]", fmt::join(dims, ","));
+}
+
 void print_summary(const json& facts) {
   const auto line = [](std::string_view key, const std::string& value) {
     fmt::print("{:<10} {}\n", key, printable(value));
@@ -164,7 +180,7 @@ void print_summary(const json& facts) {
   for (const char* side : {"inputs", "outputs"})
     for (const json& value : facts[side])
       line(side, fmt::format("{} {}{}", value["name"].get<std::string>(), value["dtype"].get<std::string>(),
-                             value["shape"].is_null() ? "[?]" : json_text(value["shape"])));
+                             shape_text(value["shape"])));
   line("weights", fmt::format("{:.3f} MB", facts["weights_mb"].get<double>()));
   line("nodes", facts["nodes"].dump());
   std::vector<std::pair<int64_t, std::string>> ops;

@@ -1246,6 +1246,16 @@ TEST_F(CommandLine, TextFromModelsIsEscapedInNotes) {
   EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1);
 }
 
+/// What inspect calls a dim --dim takes.
+TEST_F(CommandLine, DimsAreCalledWhatTheyAre) {
+  const std::string file =
+      model("opset 17\ngraph g(x: float32[\"a b\",2]) -> (y: float32[\"a b\",2]) { y = Neg(x) }\n", "dims.onnx");
+  const json shape = json::parse(isomer({"inspect", file, "--json"}).out)["inputs"][0]["shape"];
+  EXPECT_EQ(shape, json({"a b", 2}));
+  EXPECT_THAT(isomer({"inspect", file}).out, HasSubstr("x float32[a b,2]"));
+  EXPECT_EQ(isomer({"run", file, "-q", "--dim", shape[0].get<std::string>() + "=3"}).exit_code, 0);
+}
+
 TEST_F(CommandLine, InspectShowsGraphsAsTextAndDot) {
   const std::string file = model(kSmall, "small.onnx");
   EXPECT_THAT(isomer({"inspect", file, "--text"}).out, HasSubstr("Relu"));
