@@ -90,7 +90,8 @@ struct SessionOptions {
 /// A variant of an artifact, ready to run. Its calls of several threads run one after the other.
 class Session {
  public:
-  /// Header, plan and code are checked, the weights mapped.
+  /// Header, plan and code are checked, the weights mapped. An artifact is a program, which is run with the rights of
+  /// this process: open only what you would execute.
   static Expected<Session> open(const std::string& artifact, const SessionOptions& options = {}) {
     isomer_model* model = nullptr;
     if (const isomer_status status = isomer_model_open(artifact.c_str(), &model)) return failure(status);

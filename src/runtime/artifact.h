@@ -69,7 +69,7 @@ struct InArena {
   int64_t offset = 0;
   bool operator==(const InArena&) const = default;
 };
-/// Data decide the size: a kernel gives it memory by `resize`, or a move, a stacked scan or a shape does.
+/// Data decide the size, a dim is -1: a kernel's `resize`, a move or a stack gives it memory; until then it has none.
 struct Dynamic {
   bool operator==(const Dynamic&) const = default;
 };

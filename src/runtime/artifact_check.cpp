@@ -124,11 +124,13 @@ class VariantCheck {
       return invalid("", "dims expected, {} found", describe(value.type, value.dims));
     TRY_VOID(check_place(value));
     if (is_dynamic(base_of(variant_, value))) {
-      const bool is_view = !is_dynamic(value);
-      if (value.bytes != 0 || (is_view && std::ranges::count(value.dims, -1) > 1))
-        return invalid(
-            "", "a dynamic value without a size, or a view of one with one open dim expected, {} with {} bytes found",
-            describe(value.type, value.dims), value.bytes);
+      // Without an open dim its first size would be one of memory that nobody has taken.
+      const auto open = std::ranges::count(value.dims, -1);
+      if (value.bytes != 0 || (is_dynamic(value) ? open == 0 : open > 1))
+        return invalid("",
+                       "a dynamic value with open dims and no size, or a view of one with at most one open dim "
+                       "expected, {} with {} bytes found",
+                       describe(value.type, value.dims), value.bytes);
       return {};
     }
     const auto least = byte_size(value.type, value.dims);

@@ -8,7 +8,7 @@
 namespace isomer::runtime {
 namespace {
 
-/// Where values without bytes lie.
+/// Where values without bytes lie, and a scalar that views a value which nothing has written.
 alignas(kAlignment) std::byte nowhere[kAlignment];
 
 const ViewOf* view(const Value& value) { return std::get_if<ViewOf>(&value.place); }
@@ -22,15 +22,14 @@ ValueTable::ValueTable(const Variant& variant, std::span<const std::byte* const>
       dynamic_(variant.values.size()),
       slots_(variant.values.size()),
       views_(variant.values.size()) {
-  for (const Value& value : variant.values) {
-    dims_.push_back(value.dims);
-    for (int64_t& dim : dims_.back()) dim = std::max<int64_t>(dim, 0);
-  }
+  for (const Value& value : variant.values) dims_.push_back(value.dims);
   for (size_t k = 0; k < variant.values.size(); ++k) {
     const auto* viewed = view(variant.values[k]);
     if (viewed == nullptr) continue;
     views_[viewed->value].push_back(static_cast<int32_t>(k));
   }
+  for (size_t k = 0; k < variant.values.size(); ++k)
+    if (std::holds_alternative<Dynamic>(variant.values[k].place)) empty(static_cast<int32_t>(k));
   for (size_t k = 0; k < variant.values.size(); ++k)
     if (const auto* in = std::get_if<InWeights>(&variant.values[k].place))
       data_[k] = const_cast<std::byte*>(weights[static_cast<size_t>(in->number)]);
@@ -92,6 +91,13 @@ bool ValueTable::take_memory(int32_t number, int64_t bytes, Content content) {
   return true;
 }
 
+/// A dynamic value and its views have no elements.
+void ValueTable::empty(int32_t number) {
+  std::ranges::transform(value(number).dims, dims_[number].begin(),
+                         [](int64_t dim) { return std::max<int64_t>(dim, 0); });
+  for (const int32_t other : views_[number]) std::ranges::fill(dims_[other], 0);
+}
+
 bool ValueTable::fit_views(int32_t base, int64_t bytes) {
   for (const int32_t number : views_[base]) {
     std::vector<int64_t>& dims = dims_[number];
@@ -120,10 +126,16 @@ bool ValueTable::set_dims(int32_t number, std::span<const int64_t> dims) {
 }
 
 bool ValueTable::resize(int32_t number, std::span<const int64_t> dims, int64_t least_bytes, Content content) {
-  if (!set_dims(number, dims)) return false;
+  // What fails leaves no dims of memory that isn't there, which a later run could read.
+  if (!set_dims(number, dims)) {
+    empty(number);
+    return false;
+  }
   const int64_t needed = std::max(least_bytes, bytes(number));
-  if (!take_memory(number, needed, content))
+  if (!take_memory(number, needed, content)) {
+    empty(number);
     return fail(fmt::format("{} bytes of memory expected for '{}', less found", needed, value(number).name));
+  }
   place(number, dynamic_[number].data());
   return true;
 }

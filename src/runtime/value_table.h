@@ -35,7 +35,7 @@ class ValueTable {
   void place(int32_t number, void* data);
 
   /// New memory for a Dynamic value of these dims, with any content. False, and `problem` says why: no memory, or a
-  /// view that can't have the elements.
+  /// view that can't have the elements. It has none then.
   bool resize(int32_t number, std::span<const int64_t> dims);
   /// The same for a kernel that has set the extents: at least `bytes`, all zero. Threads may call it at the same time.
   bool resize_cleared(int32_t number, int64_t bytes);
@@ -57,6 +57,7 @@ class ValueTable {
   bool fail(std::string problem);
   bool set_dims(int32_t number, std::span<const int64_t> dims);
   bool fit_views(int32_t base, int64_t bytes);
+  void empty(int32_t number);
   enum class Content { kAny, kKept };
   bool resize(int32_t number, std::span<const int64_t> dims, int64_t least_bytes, Content content);
   bool take_memory(int32_t number, int64_t bytes, Content content);

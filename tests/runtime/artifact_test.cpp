@@ -321,6 +321,8 @@ INSTANTIATE_TEST_SUITE_P(
                  value(a, "sum").place = ViewOf{4, 0};
                }},
         Broken{"open_dim", "memory for int64[?]", [](Artifact& a) { value(a, "counted").place = InArena{0}; }},
+        Broken{"dynamic_size", "a dynamic value with open dims and no size",
+               [](Artifact& a) { value(a, "counted").dims = {1000}; }},
         Broken{"port", "input 0: a value in its place", [](Artifact& a) { a.variants[0].inputs[0].value = 1; }},
         Broken{"kernel", "one of 3 kernels",
                [](Artifact& a) { std::get<KernelStep>(a.variants[0].steps[0].action).kernel = 3; }},

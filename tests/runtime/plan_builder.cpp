@@ -46,7 +46,10 @@ int32_t PlanBuilder::arena(const std::string& name, ElementType type, std::vecto
 }
 
 int32_t PlanBuilder::view(int32_t of, int64_t offset, std::vector<int64_t> dims) {
-  return value("view", variant_.values[of].type, std::move(dims), ViewOf{of, offset});
+  const bool is_dynamic = std::holds_alternative<Dynamic>(variant_.values[of].place);
+  const int32_t made = value("view", variant_.values[of].type, std::move(dims), ViewOf{of, offset});
+  if (is_dynamic) variant_.values[made].bytes = 0;
+  return made;
 }
 
 Step PlanBuilder::kernel(uint64_t entry, std::vector<int32_t> arguments, int64_t iterations, int64_t scratch_bytes) {

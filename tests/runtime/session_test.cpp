@@ -336,6 +336,34 @@ TEST(Session, sizes_that_do_not_fit_are_refused) {
   EXPECT_THAT(failure_of(plan.build({count}), 3), HasSubstr("int64[2,?] expected of 'view', 24 bytes found"));
 }
 
+TEST(Session, what_nothing_has_written_has_no_elements) {
+  PlanBuilder plan;
+  const int32_t n = plan.input("n", kInt64, {});
+  const int32_t two = plan.weight<int64_t>(kInt64, {}, {2}), smaller = plan.arena("smaller", kBool, {});
+  const int32_t y = plan.dynamic_output("y", kInt64, {-1});
+  const int32_t copy = plan.dynamic_output("copy", kInt64, {-1, -1});
+  const int32_t view = plan.view(y, 0, {500, 2});
+  const auto session = open_session(plan.build({
+      plan.kernel(entries().less, {n, two, smaller}),
+      PlanBuilder::branch({smaller, {{}, {}}, {{plan.kernel(entries().count_up, {n, y})}, {}}}),
+      PlanBuilder::copy(view, copy),
+  }));
+  const auto expect_nothing = [&] {
+    const auto outputs = run_on(*session, {1});
+    EXPECT_THAT(outputs[0].dims, ElementsAre(0));
+    EXPECT_THAT(outputs[1].dims, ElementsAre(0, 0));
+  };
+  expect_nothing();
+  for (const int64_t refused : {int64_t{999}, int64_t{1} << 50}) {
+    const Array<int64_t> scalar({}, {refused});
+    const Tensor inputs[] = {scalar.tensor()};
+    std::vector<Tensor> outputs(2);
+    EXPECT_THAT(sentence_of(session->run(inputs, outputs)), HasSubstr("expected"));
+    expect_nothing();
+  }
+  EXPECT_THAT(run_on(*session, {1000})[1].dims, ElementsAre(500, 2));
+}
+
 TEST(Session, stacks_of_changing_shape_or_wrong_length_are_refused) {
   PlanBuilder plan;
   const int32_t n = plan.input("n", kInt64, {});
