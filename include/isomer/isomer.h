@@ -25,7 +25,8 @@ typedef enum isomer_status {
       1,                   /* a null pointer, a wrong count, type or shape, bindings that the artifact doesn't have */
   ISOMER_INVALID_FILE = 2, /* no artifact, or a damaged one */
   ISOMER_UNSUPPORTED = 3,  /* another machine's artifact or format version, not enough memory */
-  ISOMER_RUN_FAILED = 4,   /* the data led to an index outside of its axis, a division by zero, a wrong shape */
+  ISOMER_RUN_FAILED = 4,   /* the data led to an index outside of its axis, a division by zero, a wrong shape; the
+                               file changed while it was in use */
   ISOMER_INTERNAL = 5      /* a bug in Isomer */
 } isomer_status;
 
@@ -92,7 +93,11 @@ ISOMER_API const char* isomer_version(void);
 /* The sentence of this thread's last call that did not return ISOMER_OK; lives until the thread's next such call. */
 ISOMER_API const char* isomer_last_error(void);
 
-/* Header, plan and code are checked, the weights mapped. Models may be used by several threads at a time. */
+/* Header, plan and code are checked, the weights mapped. Models may be used by several threads at a time.
+ *
+ * An artifact is a program: running one runs its machine code with the rights of this process, and the checks find
+ * damage, not intent (its hashes are no signature). Open only what you would execute. Replace a file that is in use by
+ * renaming another one over it: once it was cut short or written over in place, runs fail. */
 ISOMER_API isomer_status isomer_model_open(const char* path, isomer_model** model);
 /* Sessions of the model stay usable. NULL is allowed. */
 ISOMER_API void isomer_model_close(isomer_model* model);

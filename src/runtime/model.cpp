@@ -89,14 +89,22 @@ Result<void> Model::align_weights() {
   for (const auto& weight : artifact_.weights) {
     if (reinterpret_cast<uintptr_t>(weight.data()) % kAlignment == 0 && weight.data() != nullptr) {
       weights_.push_back(weight.data());
+      const MappedFile* file = mapped_file_of(weight);
+      if (file != nullptr && std::ranges::find(mapped_, file) == mapped_.end()) mapped_.push_back(file);
       continue;
     }
     auto copy = Memory::allocate(static_cast<int64_t>(weight.size()));
     if (!copy) return unsupported("weights", "{} bytes of memory expected, less found", weight.size());
     if (!weight.empty()) std::memcpy(copy->data(), weight.data(), weight.size());
+    TRY_VOID(isomer::check_unchanged(weight));
     weights_.push_back(copy->data());
     copies_.push_back(std::move(*copy));
   }
+  return {};
+}
+
+Result<void> Model::check_unchanged() const {
+  for (const MappedFile* file : mapped_) TRY_VOID(isomer::check_unchanged(*file));
   return {};
 }
 
@@ -138,6 +146,7 @@ Result<std::shared_ptr<const cuda::Resident>> Model::on(std::shared_ptr<const cu
   std::weak_ptr<const cuda::Resident>& known = residents_[gpu->facts().ordinal];
   if (auto resident = known.lock()) return resident;
   TRY(std::shared_ptr<const cuda::Resident> resident, cuda::Resident::create(artifact_, std::move(gpu)));
+  for (const auto& weight : artifact_.weights) TRY_VOID(isomer::check_unchanged(weight));
   known = resident;
   return resident;
 }

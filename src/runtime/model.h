@@ -12,6 +12,7 @@
 #include "runtime/artifact.h"
 #include "runtime/cuda/resident.h"
 #include "runtime/memory.h"
+#include "util/mapped_bytes.h"
 #include "util/result.h"
 
 namespace isomer::runtime {
@@ -51,6 +52,8 @@ class Model {
   const std::byte* code() const { return code_.bytes().data(); }
   /// Aligned, by number of the weight.
   std::span<const std::byte* const> weights() const { return weights_; }
+  /// An error once a file that `weights` are mapped from has changed since it was opened.
+  Result<void> check_unchanged() const;
 
  private:
   Model(Artifact artifact, ExecutableMemory code);
@@ -67,7 +70,8 @@ class Model {
   std::vector<const Variant*> usable_;    ///< all that this machine runs
   std::vector<const Variant*> variants_;  ///< the first of them for each set of bindings
   std::vector<const std::byte*> weights_;
-  std::vector<Memory> copies_;  ///< of weights that were given unaligned
+  std::vector<Memory> copies_;             ///< of weights that were given unaligned
+  std::vector<const MappedFile*> mapped_;  ///< that the other weights lie in; the artifact's owners keep them
   mutable std::mutex mutex_;
   mutable std::map<int, std::weak_ptr<const cuda::Resident>> residents_;  ///< by number of the GPU
 };

@@ -198,7 +198,10 @@ Result<void> Session::run(std::span<const Tensor> inputs, std::span<Tensor> outp
   {
     const FlushDenormals flush;
     workers_->keep_apart();
-    TRY_VOID(executor_->run());
+    auto done = executor_->run();
+    // Weights that went away meanwhile read as zeros; those of a GPU lie in its own memory.
+    if (!resident_) TRY_VOID(model_->check_unchanged());
+    TRY_VOID(done);
   }
   return hand_out(outputs);
 }

@@ -45,7 +45,7 @@ class Session {
   /// and dims are checked, it must overlap no input); one without, and any whose dims data decide, gets memory of the
   /// session, on the device that it names, which stays until the next run. All outputs get type and dims. A session on
   /// a GPU takes tensors of the host too, which costs copies; work that its tensors' streams hold comes first, and all
-  /// is done when it returns. Errors: kUsage for wrong tensors, else those of Executor.
+  /// is done when it returns. Errors: kUsage for wrong tensors, kInvalid once a mapped file has changed, Executor's.
   Result<void> run(std::span<const Tensor> inputs, std::span<Tensor> outputs);
 
   /// A copy of the host's data where this session's kernels run, for tensors that many runs take.

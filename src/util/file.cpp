@@ -12,6 +12,7 @@
 #include <map>
 #include <mutex>
 
+#include "util/mapped_bytes.h"
 #include "util/mapping_guard.h"
 
 namespace isomer {
@@ -122,14 +123,22 @@ bool MappedFile::unchanged() const {
          now.st_mtim.tv_sec == modified_.tv_sec && now.st_mtim.tv_nsec == modified_.tv_nsec;
 }
 
-Result<void> check_unchanged(std::span<const std::byte> bytes) {
+const MappedFile* mapped_file_of(std::span<const std::byte> bytes) {
   const std::lock_guard lock(mappings().mutex);
   auto after = mappings().files.upper_bound(bytes.data());
-  if (after == mappings().files.begin()) return {};
-  const MappedFile& file = *std::prev(after)->second;
-  const bool inside = bytes.data() < file.bytes().data() + file.bytes().size();
-  if (!inside || file.unchanged()) return {};
+  if (after == mappings().files.begin()) return nullptr;
+  const MappedFile* file = std::prev(after)->second;
+  return bytes.data() < file->bytes().data() + file->bytes().size() ? file : nullptr;
+}
+
+Result<void> check_unchanged(const MappedFile& file) {
+  if (file.unchanged()) return {};
   return invalid("", "weights that stay as they are expected, a file that changed while it was in use found");
+}
+
+Result<void> check_unchanged(std::span<const std::byte> bytes) {
+  const MappedFile* file = mapped_file_of(bytes);
+  return file == nullptr ? Result<void>() : check_unchanged(*file);
 }
 
 Result<Folder> Folder::open(const std::filesystem::path& path) {

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <isomer/isomer.h>
 
+#include <chrono>
+#include <fstream>
 #include <thread>
 
 #include "runtime/artifact_file.h"
@@ -119,6 +121,32 @@ TEST_F(CInterface, answers_wrong_calls_with_a_status_and_a_sentence) {
   expect(run({ISOMER_FLOAT32, 1, &eight_, x_, 1, nullptr}), ISOMER_INVALID_ARGUMENT, "a tensor of the CPU");
   expect(run({ISOMER_FLOAT32, 1, &eight_, nullptr, 0, nullptr}), ISOMER_INVALID_ARGUMENT, "a pointer to its elements");
   EXPECT_EQ(run(good), ISOMER_OK);
+}
+
+TEST_F(CInterface, says_that_the_file_of_the_weights_has_changed) {
+  const isomer_tensor good = {ISOMER_FLOAT32, 1, &eight_, x_, ISOMER_CPU, nullptr};
+  const auto expect_refusal = [&] {
+    EXPECT_EQ(run(good), ISOMER_RUN_FAILED);
+    EXPECT_THAT(isomer_last_error(), HasSubstr("a file that changed while it was in use found"));
+  };
+  // A new file under the name is none of the session's business.
+  const auto kept = scratch_.path() / "kept.iso";
+  std::filesystem::copy_file(path_, kept);
+  std::filesystem::rename(kept, path_);
+  EXPECT_EQ(run(good), ISOMER_OK);
+
+  TearDown();
+  SetUp();
+  ASSERT_EQ(run(good), ISOMER_OK) << isomer_last_error();
+  std::filesystem::resize_file(path_, std::filesystem::file_size(path_) - 8);
+  expect_refusal();
+
+  TearDown();
+  SetUp();
+  const auto later = std::filesystem::last_write_time(path_) + std::chrono::seconds(1);
+  std::fstream(path_, std::ios::in | std::ios::out | std::ios::binary).seekp(-8, std::ios::end).write("12345678", 8);
+  std::filesystem::last_write_time(path_, later);
+  expect_refusal();
 }
 
 TEST_F(CInterface, keeps_the_last_error_by_thread) {
