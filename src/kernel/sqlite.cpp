@@ -116,10 +116,12 @@ Database Database::in_memory() {
 Result<Database> Database::open(const std::filesystem::path& file, bool may_make,
                                 std::function<void()> before_statement) {
   sqlite3* made = nullptr;
+  // SQLite has meanings of its own for ":memory:", "file:…" and "".
+  const std::filesystem::path name = file.is_absolute() ? file : "." / file;
   const int code =
       !may_make && is_all_there_is(file)
           ? sqlite3_open_v2(immutable(file).c_str(), &made, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, nullptr)
-          : sqlite3_open_v2(file.c_str(), &made, SQLITE_OPEN_READWRITE | (may_make ? SQLITE_OPEN_CREATE : 0), nullptr);
+          : sqlite3_open_v2(name.c_str(), &made, SQLITE_OPEN_READWRITE | (may_make ? SQLITE_OPEN_CREATE : 0), nullptr);
   Database database(made);
   if (code != SQLITE_OK) return failure(made, code);
   sqlite3_busy_timeout(made, kPatienceMs);

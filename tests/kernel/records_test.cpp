@@ -134,6 +134,19 @@ TEST_F(RecordsFile, AMillionTrialsTakeAtMost300MB) {
   EXPECT_LE(std::filesystem::file_size(path()), kTrials * 300);
 }
 
+/// SQLite has meanings of its own for such names.
+TEST_F(RecordsFile, MayHaveAnyName) {
+  const auto before = std::filesystem::current_path();
+  std::filesystem::current_path(folder_.path());
+  for (const char* name : {":memory:", "file:records.sqlite", "file::memory:", "records?mode=memory"}) {
+    const auto written = Records::open(name)->add(std::vector{record(1, 2.5)});
+    EXPECT_TRUE(written.ok()) << written.error().message();
+    EXPECT_TRUE(std::filesystem::exists(path(name))) << name;
+    EXPECT_EQ(all(*Records::open(name)).size(), 1U) << name;
+  }
+  std::filesystem::current_path(before);
+}
+
 TEST_F(RecordsFile, NothingIsMadeByReading) {
   EXPECT_TRUE(all(open()).empty());
   EXPECT_FALSE(std::filesystem::exists(path()));
