@@ -1,6 +1,7 @@
 // include/isomer/library.h
 #include "isomer/library.h"
 
+#include "driver/public_options.h"
 #include "driver/rules_of_files.h"
 #include "driver/standings.h"
 #include "driver/told.h"
@@ -19,6 +20,7 @@ Result<std::vector<LibraryRule>> rules_in(const std::vector<std::string>& files)
 }
 
 Result<std::vector<CheckedEquation>> checked(const std::string& text, const CheckEquationsOptions& options) {
+  TRY_VOID(check_count("threads", options.threads, 0, kMostThreads));
   TRY(const auto equations, substitutions::parse_equations(text));
   StandingsOptions how;
   how.rules = options.rules;

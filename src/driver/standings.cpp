@@ -1,5 +1,6 @@
 #include "driver/standings.h"
 
+#include <algorithm>
 #include <memory>
 
 #include "driver/rules_of_files.h"
@@ -35,7 +36,8 @@ Result<std::vector<Result<Standing>>> standings_of(const std::vector<StatedEquat
   const auto axioms = verify::all_axioms();
   TRY(const std::vector<Rule> rules, rules_of_files(options.rules, axioms));
   const std::vector<Rule> laws = rules_of_laws(axioms);
-  ThreadPool pool(options.threads);
+  // A prover is a process: none for threads that would have no equation.
+  ThreadPool pool(static_cast<int>(std::clamp<int64_t>(std::ssize(equations), 1, options.threads)));
   TRY(auto provers, verify::start_provers(pool.threads()));
   std::vector<std::unique_ptr<Judge>> judges;
   for (verify::Prover& prover : provers)

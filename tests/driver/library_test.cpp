@@ -45,6 +45,19 @@ TEST(Library, SaysWhereEquationsStand) {
   EXPECT_FALSE(thrice.rules.empty() && thrice.laws.empty());
 }
 
+TEST(Library, HasBoundsForThreads) {
+  for (const int threads : {-1, 1025}) {
+    CheckEquationsOptions options;
+    options.threads = threads;
+    const auto checked = check_equations("x[2,3] | Relu(Relu(x)) = Relu(x)\n", options);
+    ASSERT_FALSE(checked);
+    EXPECT_THAT(checked.error().sentence, HasSubstr("threads: a number from 0 to 1024 expected"));
+  }
+  CheckEquationsOptions options;
+  options.threads = 1000;  // solvers are started for one
+  EXPECT_TRUE(check_equations("x[2,3] | Relu(Relu(x)) = Relu(x)\n", options));
+}
+
 TEST(Library, RefusesWhatIsNoEquation) {
   for (const auto& [text, part] : {std::pair("Add(x, y", "line 1"), std::pair("\nAdd(x, y) = Add(y, x)", "line 2")}) {
     const auto checked = check_equations(text);
