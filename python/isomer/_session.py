@@ -39,6 +39,8 @@ _LONGEST_COPY = 3600
 # So many shapes are compiled as soon as they are seen; more of them when they come again, if they are still remembered.
 _SEEN_ONCE = 4
 _REMEMBERED = 1024
+# What the system was in the way of (no room for a file) is tried again after these.
+_SECONDS_TO_PASS = 5
 # Of a variant, when others ask for its place: what was used long ago is forgotten.
 _MOST_USES = 32
 # Those that wait to be compiled.
@@ -352,6 +354,7 @@ class InferenceSession:
         self._variants = {}
         self._interpreted = None
         self._seen, self._failures = {}, {}
+        self._not_before = {}  # when shapes are tried again that the system was in the way of
         self._misses = 0
         self._background = Background(self._compile_beside, _MOST_WAITING)
         self._folder = None
@@ -530,6 +533,10 @@ class InferenceSession:
     def _compile_beside(self, shapes, is_over):
         try:
             variant = self._made(shapes, is_over)
+        except (OSError, MemoryError):  # no place on the disk, too many files: that passes
+            with self._lock:
+                self._not_before[shapes] = time.monotonic() + _SECONDS_TO_PASS
+            return
         except Exception as error:  # told to who runs these shapes next
             if not (isinstance(error, _isomer.Refused) and error.args[0] == "stopped"):
                 with self._lock:
@@ -549,10 +556,13 @@ class InferenceSession:
             self._keep_variant(shapes, self._interpreter())
             return self._interpreter()
         self._seen[shapes] = times = self._seen.pop(shapes, 0) + 1
-        if (times > 1 or len(self._seen) <= _SEEN_ONCE) and self._is_worth_a_place(times):
+        waits = time.monotonic() < self._not_before.get(shapes, 0)
+        if (times > 1 or len(self._seen) <= _SEEN_ONCE) and not waits and self._is_worth_a_place(times):
             self._background.want(shapes)
         while len(self._seen) > _REMEMBERED:
-            self._seen.pop(next(iter(self._seen)))
+            forgotten = next(iter(self._seen))
+            self._seen.pop(forgotten)
+            self._not_before.pop(forgotten, None)
         return _Meanwhile(self._interpreter(), lambda: self._variants.get(shapes))
 
     def _variant_for(self, shapes, may_interpret=True):

@@ -244,6 +244,30 @@ def test_signals_end_runs_that_are_interpreted(tmp_path):
     """, tmp_path / "model.onnx") == 5 * "late\n"
 
 
+def test_what_the_system_was_in_the_way_of_is_made_later(tmp_path):
+    onnx.save(branches()[0], tmp_path / "model.onnx")
+    assert run_script("""
+        import os, shutil, sys, tempfile, time, numpy as np
+        os.environ["TMPDIR"] = sys.argv[2]
+        os.mkdir(sys.argv[2])
+        import isomer
+        isomer._session._SECONDS_TO_PASS = 0.5
+        session = isomer.InferenceSession(sys.argv[1], cache=False)
+        x = np.ones((3, 32), np.float32)
+        tempfile.gettempdir()
+        shutil.rmtree(sys.argv[2])
+        first = session.run(None, {"x": x})
+        time.sleep(1)
+        os.mkdir(sys.argv[2])
+        for k in range(600):
+            again = session.run(None, {"x": x})
+            if session._variants:
+                break
+            time.sleep(0.1)
+        print(len(session._variants), all(np.allclose(a, b) for a, b in zip(first, again)))
+    """, tmp_path / "model.onnx", tmp_path / "gone") == "1 True\n"
+
+
 def test_interrupts_end_measurements(tmp_path):
     onnx.save(branches(4)[0], tmp_path / "model.onnx")
     assert run_script("""
