@@ -432,13 +432,13 @@ class InferenceSession:
                 self._files.close()  # no other shapes will come
 
     def _key(self, shapes):
-        """Of the model's content, and of what the artifact is made for."""
+        """Of the model's content, and of what the artifact is made for; a folder may be shared by machines."""
         if self._content is None:
             digest = hashlib.sha256(repr(self._facts["external_files"]).encode())
             for block in self._files.content():
                 digest.update(block)
             self._content = digest.hexdigest()
-        made_for = (self._content, _isomer.build(), shapes, self._thread_count(), self._level, self._seconds,
+        made_for = (self._content, _isomer.build(), _isomer.processor(), shapes, self._thread_count(), self._level, self._seconds,
                     bool(self._wants_check))
         return hashlib.sha256(repr(made_for).encode()).hexdigest()
 
