@@ -119,6 +119,7 @@ int run_program(int argc, const char* const* argv, const std::function<void(CLI:
   open_closed_outputs();
   // What can't be written is an error of whoever writes: a pipe that nobody reads, a file beyond a limit of its size.
   for (const int signal : {SIGPIPE, SIGXFSZ}) std::signal(signal, SIG_IGN);
+  std::signal(SIGCHLD, SIG_DFL);  // who ignored it would learn of no child how it ended
   stop_on_interrupt();
   std::set_terminate(end_in_a_sentence);
   CLI::App app("Isomer: a superoptimizer for ONNX models", "isomer");

@@ -40,7 +40,12 @@ Result<ChildProcess> ChildProcess::fork(const std::function<void()>& work) {
 
 std::optional<int> ChildProcess::status() {
   int status = 0;
-  if (process_ < 0 || waitpid(process_, &status, WNOHANG) != process_) return std::nullopt;
+  if (process_ < 0) return std::nullopt;
+  const pid_t ended = waitpid(process_, &status, WNOHANG);
+  if (ended < 0 && errno == ECHILD)
+    status = kUnknownEnd;
+  else if (ended != process_)
+    return std::nullopt;
   process_ = -1;
   return status;
 }

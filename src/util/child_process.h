@@ -31,7 +31,9 @@ class ChildProcess {
   ~ChildProcess() { end(); }
 
   bool is_there() const { return process_ >= 0; }
-  /// As waitpid gives it, once it has ended; it is no longer there then.
+  /// Neither an exit nor a signal: where SIGCHLD is ignored, or somebody else waits for all children, nobody tells.
+  static constexpr int kUnknownEnd = -1;
+  /// As waitpid gives it, or kUnknownEnd, once it has ended; it is no longer there then.
   std::optional<int> status();
   void end();
 

@@ -53,6 +53,10 @@ Result<Finished> run_program(const std::vector<std::string>& arguments, double s
     }
     if (is_open) continue;
     if (const auto status = child.status()) {
+      if (*status == ChildProcess::kUnknownEnd)
+        return unsupported(arguments[0],
+                           "a program whose end is told expected, found that this process has SIGCHLD "
+                           "ignored or waits for all children elsewhere");
       finished.exit_code = WIFSIGNALED(*status) ? 128 + WTERMSIG(*status) : WEXITSTATUS(*status);
       return finished;
     }

@@ -91,7 +91,7 @@ Result<WorkerProcess> WorkerProcess::fork(const std::function<void()>& serve) {
 
 // Both directions at a time, and never longer than the socket is ready for: the other side may end at any point.
 bool WorkerProcess::Reply::is_ended_from_outside() const {
-  return !is_late && (signal == SIGKILL || signal == SIGTERM || signal == SIGHUP);
+  return !is_late && (is_untold || signal == SIGKILL || signal == SIGTERM || signal == SIGHUP);
 }
 
 Result<WorkerProcess::Reply> WorkerProcess::ask(std::string_view question, double seconds) {
@@ -133,6 +133,7 @@ Result<WorkerProcess::Reply> WorkerProcess::ask(std::string_view question, doubl
   const auto closed = Clock::now();
   while (!reply.is_late && !is_nonsense(received) && process_.is_there() && seconds_since(closed) < kSecondsToEnd) {
     if (const auto status = process_.status()) {
+      reply.is_untold = *status == ChildProcess::kUnknownEnd;
       if (WIFSIGNALED(*status)) reply.signal = WTERMSIG(*status);
       if (WIFEXITED(*status)) reply.exits = WEXITSTATUS(*status);
     } else {

@@ -33,8 +33,9 @@ class WorkerProcess {
     int signal = 0;            ///< that ended it, where one did
     std::optional<int> exits;  ///< with this code, where it ended by itself
     bool is_late = false;
+    bool is_untold = false;  ///< it has ended, and nobody says how (ChildProcess::kUnknownEnd)
 
-    /// By the system where memory is short, or by somebody: that says nothing of what it was asked.
+    /// By the system where memory is short, or by somebody, as far as is known: that says nothing of what it was asked.
     bool is_ended_from_outside() const;
   };
   /// After a reply without an answer there is nobody to ask. Errors (kStopped): stop.h; nobody is left then either.

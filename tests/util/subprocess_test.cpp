@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <csignal>
+
+#include "util/clock.h"
+
 namespace isomer {
 namespace {
 
@@ -19,6 +23,17 @@ TEST(Subprocess, KillsWhatTakesTooLong) {
   EXPECT_FALSE(run_program({"sleep", "1000"}, 0.2).ok());
   // The streams are closed, the program goes on.
   EXPECT_FALSE(run_program({"sh", "-c", "exec >&- 2>&-; sleep 1000"}, 0.2).ok());
+}
+
+TEST(Subprocess, WaitsForNothingWhereNobodyTellsOfEnds) {
+  const auto before = std::signal(SIGCHLD, SIG_IGN);
+  const auto begin = Clock::now();
+  const auto said = run_program({"true"}, 60);
+  std::signal(SIGCHLD, before);
+  EXPECT_LT(seconds_since(begin), 30);
+  ASSERT_FALSE(said.ok());
+  EXPECT_NE(said.error().message().find("true: a program whose end is told expected"), std::string::npos)
+      << said.error().message();
 }
 
 TEST(Subprocess, NamesAProgramThatThereIsNot) {
