@@ -107,10 +107,18 @@ class Notes {
   std::vector<std::string> lines_;
 };
 
+/// Whether a result says that no stop has cut it short.
+template <class T>
+bool is_whole(const T& result) {
+  if constexpr (requires { result.is_interrupted; }) return !result.is_interrupted;
+  return false;
+}
+
 /// Does long work on a thread of its own, while this one looks for signals. At a KeyboardInterrupt the work is asked to
-/// stop; its best so far is the result where it `has_best`, else, and at the second one, the exception is raised in the
-/// end, as is at once what other handlers of signals raise. `work(stop)` must not touch Python but with the GIL. Where
-/// `until` is given and says true, the work is to stop for good. `notes` are told meanwhile.
+/// stop; its best so far is the result where it `has_best`, else, and at the second one, and where the work was over
+/// before it saw the first, the exception is raised in the end, as is at once what other handlers of signals raise.
+/// `work(stop)` must not touch Python but with the GIL. Where `until` is given and says true, the work is to stop for
+/// good. `notes` are told meanwhile.
 template <class Work>
 auto interruptible(bool has_best, Work work, const nb::object& until = nb::none(), Notes* notes = nullptr) {
   using Result = decltype(work(std::declval<const isomer::Stop&>()));
@@ -165,7 +173,8 @@ auto interruptible(bool has_best, Work work, const nb::object& until = nb::none(
   }
   if (thrown) std::rethrow_exception(thrown);
   if (notes && !raised) notes->tell();
-  if (raised && (interrupts > 1 || !has_best || !result->has_value())) throw nb::python_error(*raised);
+  if (raised && (interrupts > 1 || !has_best || !result->has_value() || is_whole(result->value())))
+    throw nb::python_error(*raised);
   return taken(std::move(*result));
 }
 

@@ -92,6 +92,7 @@ Result<CompiledModel> code_of_model(const LoadedModel& model, const std::string&
   if (auto bound = expect_bound(model.graph); !bound.ok()) return std::move(bound).error().within(file);
   std::optional<CompiledCode> code;
   std::optional<TunedTasks> tuned;
+  bool has_tuned = false;
   const std::optional<double> seconds = choices.search.seconds;
   const Messages& messages = settings.messages;
   const auto tuning_now = [&] { return tuning_in(seconds, setting.begin, messages); };
@@ -114,8 +115,9 @@ Result<CompiledModel> code_of_model(const LoadedModel& model, const std::string&
       return {};
     }
     const std::vector<std::string>& without = made.derivation.without;
-    // What is made again, without a step, takes what was found the first time from the records.
-    const std::optional<Tuning> tuning = choices.tunes && !tuned ? std::optional(tuning_now()) : std::nullopt;
+    // What is made again, without a step or after a stop, takes what was found the first time from the records.
+    const std::optional<Tuning> tuning = choices.tunes && !has_tuned ? std::optional(tuning_now()) : std::nullopt;
+    has_tuned = true;
     if (maker.measures() && made.why_not_raced.empty()) {
       TRY(code, maker.chosen_code_of(made.derived.graph, without, choose_tasks_of(made), tuning));
     } else {
@@ -136,8 +138,17 @@ Result<CompiledModel> code_of_model(const LoadedModel& model, const std::string&
   substitutions::Derivation derivation;
   derivation.level = choices.chosen_level();
   TRY(search::OptimizedModel made, choices.search.optimize(model, file, std::move(derivation), settings, setting));
-  if (!check)
-    if (auto done = make_code(made); !done.ok()) return std::move(done).error().within(file);
+  if (!check) {
+    auto done = make_code(made);
+    // The first stop behind a search does not throw away what it found.
+    if (!done.ok() && done.error().kind == ErrorKind::kStopped && !made.is_interrupted && !check_stop().ok() &&
+        choices.chosen_level() >= search::kSearchLevel) {
+      made.is_interrupted = true;
+      forget_stop();
+      done = make_code(made);
+    }
+    if (!done.ok()) return std::move(done).error().within(file);
+  }
   code->tuned = std::move(tuned);
   return CompiledModel{*std::move(code), std::move(made)};
 }

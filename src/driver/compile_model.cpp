@@ -17,6 +17,7 @@
 #include "search/code/targets.h"
 #include "search/code/tuning.h"
 #include "substitutions/derivation/derivation.h"
+#include "util/stop.h"
 #include "util/threads.h"
 #include "util/version.h"
 
@@ -58,6 +59,7 @@ class ModelCompiler {
     }
     made->artifact.provenance.producer = version_text();
     made->artifact.variants[0].bindings = options_.dims;
+    TRY_VOID(check_stop());
     TRY_VOID(runtime::write_artifact(made->artifact, artifact));
     return report;
   }
@@ -205,11 +207,17 @@ Result<CompileModelReport> compile_whole(const std::string& model, const std::st
   if (!options.variants.empty()) choices.bindings = options.variants;
   TRY(const Settings settings, settings_of(options, options.progress));
   TRY(CompiledFile compiled, compile_file(model, choices, settings));
+  bool is_interrupted = compiled.is_interrupted();
+  if (auto stopped = check_stop(); !stopped.ok()) {
+    // The first one behind a search finds its best ready to be written.
+    if (is_interrupted || options.level < search::kSearchLevel) return stopped.error();
+    is_interrupted = true;
+  }
   TRY_VOID(runtime::write_artifact(compiled.artifact, artifact));
   CompileModelReport report;
   if (compiled.check) report.check = compiled.check->text();
   report.report = compile_json(model, settings, compiled).dump(2, ' ', true, nlohmann::json::error_handler_t::replace);
-  report.is_interrupted = compiled.is_interrupted();
+  report.is_interrupted = is_interrupted;
   return report;
 }
 

@@ -34,8 +34,8 @@ struct MachineCode {
   std::vector<std::vector<Part>> kernels;  ///< of kernel k, in their order
 };
 
-/// Errors are of kind kUnsupported: what no code is generated for. A loop nest that breaks the rules of loop_nest.h is
-/// a bug.
+/// Errors are of kind kUnsupported: what no code is generated for; of several kernels, which may take long, kStopped
+/// too (util/stop.h). A loop nest that breaks the rules of loop_nest.h is a bug.
 Result<MachineCode> compile(std::span<const Kernel* const> kernels, const CpuTarget& target);
 Result<MachineCode> compile(const Kernel& kernel, const CpuTarget& target);
 

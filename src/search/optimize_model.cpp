@@ -290,7 +290,8 @@ class Optimizer {
 
   /// One that ends in what was found, not in nothing. What is out of time of its own is none.
   bool is_first_stop(const Error& error) {
-    if (error.kind != ErrorKind::kStopped || is_interrupted_ || check_stop().ok()) return false;
+    if (base_.level < kSearchLevel || error.kind != ErrorKind::kStopped || is_interrupted_ || check_stop().ok())
+      return false;
     finish();
     return true;
   }

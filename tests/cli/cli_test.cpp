@@ -1162,6 +1162,26 @@ TEST_F(Interrupted, WhatIsLeftByKillingGoesWithTheNextRun) {
   EXPECT_THAT(names(), testing::UnorderedElementsAre("slow.onnx", "small.onnx", "out.onnx"));
 }
 
+/// Making code asks, too: many products, each of a shape of its own.
+TEST_F(Interrupted, StopsWhileCodeIsMade) {
+  std::string text = "opset 17\ngraph deep(x: float32[16,100]) -> (y) {\n";
+  for (int n = 101; n <= 160; ++n)
+    text += fmt::format("  w{0}: float32[{1},{0}] = random {0}\n  m{0} = MatMul({2}, w{0})\n  a{0} = Tanh(m{0})\n", n,
+                        n - 1, n == 101 ? "x" : fmt::format("a{}", n - 1));
+  model(text + "  y = Relu(a160)\n}\n", "deep.onnx");
+  RunOptions options;
+  options.working_folder = folder_.path();
+  const Outcome outcome =
+      run_program({"sh", "-c",
+                   "\"$0\" compile deep.onnx -o deep.iso --level 2 --no-check --threads 1 -q & isomer=$!\n"
+                   "until ls -d .isomer-* > /dev/null 2>&1 || ! kill -0 $isomer; do sleep 0.02; done\n"
+                   "sleep 1; kill -INT $isomer 2> /dev/null; wait $isomer",
+                   tool_path("isomer").string()},
+                  options);
+  expect_error(outcome, 4, "stopped");
+  EXPECT_THAT(names(), testing::UnorderedElementsAre("slow.onnx", "deep.onnx"));
+}
+
 /// Commands that write, ended at random moments by all three signals: what is there afterwards is whole, and nothing
 /// else is but what a killed one leaves, which the next run removes.
 TEST_F(Interrupted, AtAnyMomentLeavesWholeFilesOrNone) {

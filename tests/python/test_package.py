@@ -244,6 +244,33 @@ def test_signals_end_runs_that_are_interpreted(tmp_path):
     """, tmp_path / "model.onnx") == 5 * "late\n"
 
 
+def deep(path):
+    """60 products, each of a shape of its own: code for them takes seconds."""
+    names, nodes, weights = ["x"], [], []
+    for n in range(101, 161):
+        weights.append(numpy_helper.from_array(np.full((n - 1, n), 0.01, np.float32), f"w{n}"))
+        nodes += [helper.make_node("MatMul", [names[-1], f"w{n}"], [f"m{n}"]), helper.make_node("Tanh", [f"m{n}"], [f"a{n}"])]
+        names.append(f"a{n}")
+    value = lambda name, size: helper.make_tensor_value_info(name, TensorProto.FLOAT, [16, size])
+    graph = helper.make_graph(nodes, "deep", [value("x", 100)], [value("a160", 160)], weights)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+
+
+@pytest.mark.parametrize("call", ["isomer.compile(sys.argv[1], sys.argv[2], level=2, check=False, threads=1)",
+                                  "isomer.InferenceSession(sys.argv[1], cache=False, check=False)"])
+def test_interrupts_end_code_generation(tmp_path, call):
+    deep(tmp_path / "deep.onnx")
+    assert run_script(f"""
+        import os, signal, sys, threading, isomer
+        threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+        try:
+            {call}
+            print("made")
+        except KeyboardInterrupt:
+            print("interrupted", os.path.exists(sys.argv[2]))
+    """, tmp_path / "deep.onnx", tmp_path / "deep.iso") == "interrupted False\n"
+
+
 def test_what_the_system_was_in_the_way_of_is_made_later(tmp_path):
     onnx.save(branches()[0], tmp_path / "model.onnx")
     assert run_script("""

@@ -11,6 +11,7 @@
 #include "search/expect_same.h"
 #include "support/long_run.h"
 #include "util/random.h"
+#include "util/stop.h"
 
 namespace isomer::test {
 namespace {
@@ -77,6 +78,49 @@ graph g(x: float32[4,16], s: float32[4,4]) -> (y: {0}[4,16], u: {0}[4,16]) {{
                                     name(type), static_cast<int>(type), saturate),
                         inputs);
     }
+}
+
+/// Code of many kernels takes seconds: a stop is seen to between them, in each target's way.
+TEST(Compile, EndsWhereItIsStopped) {
+  std::string text = "opset 17\ngraph chain(x: float32[4,8]) -> (y) {\n  a8 = Relu(x)\n";
+  for (int n = 9; n <= 40; ++n)
+    text += fmt::format("  w{0}: float32[{1},{0}] = random {0}\n  m{0} = MatMul(a{1}, w{0})\n  a{0} = Tanh(m{0})\n", n,
+                        n - 1);
+  const Graph graph = parsed(text + "  y = Relu(a40)\n}\n");
+  for (const bool is_gpu : {false, true}) {
+    search::CompileOptions options;
+    if (is_gpu) {
+      options.target = kernel::CudaTarget{"sm_80"};
+      for_gpu(options);
+    }
+    const std::atomic<int> requests = 1;
+    const StopsBy stops(requests);
+    const auto made = compile(graph, options);
+    ASSERT_FALSE(made.ok());
+    EXPECT_EQ(made.error().kind, ErrorKind::kStopped) << made.error().message();
+  }
+  // Between modules of kernels, too, whoever asked for them.
+  search::CompileOptions options;
+  const auto whole = compile(graph, options);
+  ASSERT_TRUE(whole.ok()) << whole.error().message();
+  std::vector<const kernel::Kernel*> kernels;
+  for (const kernel::ScheduledKernel& each : whole->kernels) kernels.push_back(&each.kernel);
+  const std::atomic<int> requests = 1;
+  const StopsBy stops(requests);
+  const auto code = kernel::compile(kernels, kernel::host_target());
+  ASSERT_FALSE(code.ok());
+  EXPECT_EQ(code.error().kind, ErrorKind::kStopped);
+  // What is tried is one kernel, in processes that inherit what was asked of their parent.
+  EXPECT_TRUE(kernel::compile(*kernels[0], kernel::host_target()).ok());
+}
+
+/// More kernels than a module takes: each part is called where it lies.
+TEST(Compile, ManyKernelsStandInOneImage) {
+  std::string text = "opset 17\ngraph chain(x: float32[4,8]) -> (y) {\n  a8 = Relu(x)\n";
+  for (int n = 9; n <= 30; ++n)
+    text += fmt::format("  w{0}: float32[{1},{0}] = random {0}\n  m{0} = MatMul(a{1}, w{0})\n  a{0} = Tanh(m{0})\n", n,
+                        n - 1);
+  test::expect_same(text + "  y = Relu(a30)\n}\n", {{floats({4, 8}, 1)}, {floats({4, 8}, 2)}});
 }
 
 /// Small windows whose tiles have borders and columns left, in vectors of all widths: the code stays short enough.

@@ -12,6 +12,7 @@
 #include "kernel/codegen_llvm/target.h"
 #include "kernel/tree.h"
 #include "util/check.h"
+#include "util/stop.h"
 
 namespace isomer::kernel {
 namespace codegen {
@@ -44,6 +45,9 @@ int64_t grain(const Statement& part, int64_t iterations) {
   return work == 0 ? 0
                    : std::max<int64_t>(1, kGrainWork / std::max<int64_t>(1, work / std::max<int64_t>(1, iterations)));
 }
+
+/// So few that a stop is soon seen to, so many that what each module costs is little.
+constexpr size_t kKernelsOfModule = 8;
 
 std::string part_name(size_t kernel, size_t part) { return fmt::format("kernel{}.part{}", kernel, part); }
 
@@ -129,18 +133,38 @@ class Compilation {
   std::vector<std::vector<Part>> kernels_;
 };
 
+/// Images are for addresses that are multiples of 64.
+void append(MachineCode& all, MachineCode code) {
+  constexpr size_t kAlignment = 64;
+  const size_t start = (all.image.size() + kAlignment - 1) / kAlignment * kAlignment;
+  all.image.resize(start);
+  all.image.insert(all.image.end(), code.image.begin(), code.image.end());
+  for (std::vector<Part>& parts : code.kernels) {
+    for (Part& part : parts) part.entry += start;
+    all.kernels.push_back(std::move(parts));
+  }
+}
+
 }  // namespace
 }  // namespace codegen
 
 Result<MachineCode> compile(std::span<const Kernel* const> kernels, const CpuTarget& target) {
-  codegen::Compilation compilation(target);
-  for (const Kernel* kernel : kernels) TRY_VOID(compilation.add(*kernel));
-  return compilation.code();
+  MachineCode all;
+  while (!kernels.empty()) {
+    TRY_VOID(check_stop());
+    const auto some = kernels.first(std::min(kernels.size(), codegen::kKernelsOfModule));
+    codegen::Compilation compilation(target);
+    for (const Kernel* kernel : some) TRY_VOID(compilation.add(*kernel));
+    codegen::append(all, compilation.code());
+    kernels = kernels.subspan(some.size());
+  }
+  return all;
 }
 
 Result<MachineCode> compile(const Kernel& kernel, const CpuTarget& target) {
-  const Kernel* const kernels[] = {&kernel};
-  return compile(kernels, target);
+  codegen::Compilation compilation(target);
+  TRY_VOID(compilation.add(kernel));
+  return compilation.code();
 }
 
 Result<std::string> emit_ir(const Kernel& kernel, const CpuTarget& target) {

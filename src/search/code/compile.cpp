@@ -16,6 +16,7 @@
 #include "runtime/memory.h"
 #include "search/code/add_variant.h"
 #include "search/code/gpu_code.h"
+#include "util/stop.h"
 
 namespace isomer::search {
 namespace {
@@ -122,6 +123,7 @@ class Compiler {
 
   Result<void> schedule(TaskGraph& region) {
     for (GraphTask& made : region.tasks) {
+      TRY_VOID(check_stop());
       if (!made.task.runs_bodies) TRY_VOID(schedule(*region.graph, made));
       for (TaskGraph& body : made.bodies)
         if (auto done = schedule(body); !done.ok())
@@ -202,6 +204,7 @@ class Compiler {
   Result<void> compute_constants(TaskGraph& region, const kernel::MachineCode& code,
                                  const runtime::ExecutableMemory& image) {
     for (GraphTask& made : region.tasks) {
+      TRY_VOID(check_stop());
       for (TaskGraph& body : made.bodies) TRY_VOID(compute_constants(body, code, image));
       if (made.kernel < 0 || result_.kernel_of(made).constants.buffers.empty()) continue;
       const kernel::ConstantParts& parts = result_.kernel_of(made).constants;

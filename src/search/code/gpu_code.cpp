@@ -6,6 +6,7 @@
 
 #include "kernel/codegen_cuda/module.h"
 #include "util/parallel.h"
+#include "util/stop.h"
 
 namespace isomer::search {
 namespace {
@@ -37,6 +38,7 @@ Result<GpuCode> gpu_code(const std::vector<const kernel::Kernel*>& kernels, cons
   GpuCode code;
   std::vector<Source> sources;
   for (size_t k = 0; k < kernels.size(); ++k) {
+    TRY_VOID(check_stop());
     if (k % kKernelsOfModule == 0) sources.emplace_back();
     Source& source = sources.back();
     TRY(const kernel::CudaKernel made, kernel::emit_cuda(*kernels[k], fmt::format("k{}_", k)));
@@ -52,6 +54,10 @@ Result<GpuCode> gpu_code(const std::vector<const kernel::Kernel*>& kernels, cons
   ThreadPool pool(static_cast<int>(std::clamp<size_t>(sources.size(), 1, static_cast<size_t>(threads))));
   pool.run(static_cast<int64_t>(sources.size()), [&](int64_t k, int) {
     const Source& source = sources[static_cast<size_t>(k)];
+    if (auto stopped = check_stop(); !stopped.ok()) {
+      made[static_cast<size_t>(k)] = std::move(stopped).error();
+      return;
+    }
     made[static_cast<size_t>(k)] = kernel::compile_cuda(source.text, source.functions, arch);
   });
   for (Result<kernel::Cubin>& module : made) {

@@ -197,6 +197,7 @@ class TaskTimer::State {
     std::vector<const kernel::Kernel*> kernels;
     for (const Candidate& candidate : candidates) kernels.push_back(&candidate.scheduled.kernel);
     auto code = kernel::compile(kernels, cpu_of(options_));
+    if (!code.ok() && code.error().kind == ErrorKind::kStopped) return;
     for (size_t k = 0; k < candidates.size(); ++k) {
       if (code.ok())
         candidates[k].code = kernel::MachineCode{code->image, {code->kernels[k]}};
