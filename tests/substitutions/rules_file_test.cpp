@@ -96,6 +96,15 @@ TEST_F(RulesFiles, AreWrittenAndReadAsTwoFiles) {
   EXPECT_THAT(missing.error().message(), HasSubstr("other.rules"));
 }
 
+TEST_F(RulesFiles, ProofsMayBeThereBeforeTheirRules) {
+  RulesFile fewer = file_;
+  fewer.rules.erase(fewer.rules.begin() + 1);
+  const auto parsed = parse_rules(print_rules(fewer), proofs(), axioms_);
+  ASSERT_TRUE(parsed.ok()) << parsed.error().message();
+  EXPECT_EQ(print_rules(*parsed), print_rules(fewer));
+  EXPECT_EQ(print_proofs(*parsed, axioms_), print_proofs(fewer, axioms_));
+}
+
 TEST_F(RulesFiles, WhatIsWrongIsSaidOfTheFileThatItStandsIn) {
   const isomer::test::ScratchFolder folder;
   const auto complaint = [&](const char* broken) {

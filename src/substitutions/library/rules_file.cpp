@@ -36,7 +36,7 @@ std::string print_proofs(const RulesFile& file, std::span<const verify::StatedAx
 
 namespace {
 
-/// What stands behind the title, line by line, and who made the file.
+/// What stands behind the title, line by line with its place, and who made the file.
 template <class LineRead>
 Result<std::string> read_lines(std::string_view text, const LineRead& line_read) {
   std::optional<std::string> made_by;
@@ -49,7 +49,7 @@ Result<std::string> read_lines(std::string_view text, const LineRead& line_read)
     } else if (line.starts_with(kMadeBy)) {
       made_by = line.substr(kMadeBy.size());
     } else if (!line.starts_with('#')) {
-      if (auto done = line_read(line); !done.ok()) return std::move(done).error().within(place);
+      if (auto done = line_read(line, place); !done.ok()) return std::move(done).error().within(place);
     }
   }
   if (!made_by) return invalid("", "a line '{}…' expected, none found", kMadeBy);
@@ -59,7 +59,7 @@ Result<std::string> read_lines(std::string_view text, const LineRead& line_read)
 Result<RulesFile> parse_statements(std::string_view rules) {
   RulesFile result;
   std::set<std::string, std::less<>> names;
-  TRY(result.made_by, read_lines(rules, [&](std::string_view line) -> Result<void> {
+  TRY(result.made_by, read_lines(rules, [&](std::string_view line, const std::string&) -> Result<void> {
         TRY(Rule rule, parse_rule(line));
         if (!names.insert(rule.name).second)
           return invalid("", "a name of its own expected, a second rule '{}' found", rule.name);
@@ -73,19 +73,26 @@ Result<void> parse_proofs(std::string_view proofs, std::span<const verify::State
   const LawNumbers laws = law_numbers(axioms);
   std::map<std::string, Rule*, std::less<>> places;
   for (Rule& rule : file.rules) places.emplace(rule.name, &rule);
+  Rule unknown;  // of proofs that wait for their rules: write_rules puts them there first
+  std::optional<Error> why_unknown;
+  std::set<const Rule*> proved;
   Rule* of = nullptr;
-  TRY(file.made_by, read_lines(proofs, [&](std::string_view line) -> Result<void> {
-        if (!line.starts_with('\t')) {
-          const auto place = places.find(line);
-          if (place == places.end()) return invalid("", "the name of a rule expected, '{}' found", line);
-          of = place->second;
-          return {};
-        }
-        if (!of) return invalid("", "the name of a rule expected, a use of a law found");
-        TRY(verify::LawUse use, parse_use(line, laws, axioms));
-        of->proof.uses.push_back(std::move(use));
-        return {};
-      }));
+  auto made_by = read_lines(proofs, [&](std::string_view line, const std::string& place) -> Result<void> {
+    if (!line.starts_with('\t')) {
+      const auto rule = places.find(line);
+      of = rule == places.end() ? &unknown : rule->second;
+      if (of == &unknown && !why_unknown) why_unknown = invalid(place, "the name of a rule expected, '{}' found", line);
+      proved.insert(of);
+      return {};
+    }
+    if (!of) return invalid("", "the name of a rule expected, a use of a law found");
+    TRY(verify::LawUse use, parse_use(line, laws, axioms));
+    of->proof.uses.push_back(std::move(use));
+    return {};
+  });
+  proved.erase(&unknown);
+  if (why_unknown && (made_by.ok() ? proved.size() < file.rules.size() : proved.empty())) return *why_unknown;
+  TRY(file.made_by, std::move(made_by));
   return {};
 }
 
@@ -104,10 +111,12 @@ std::filesystem::path with_ending(const std::filesystem::path& path, std::string
   return rules_stem(path) += ending;
 }
 
-Result<void> write(const std::filesystem::path& path, std::string_view text) {
+/// On the disk, without its name.
+Result<OutputFile> written(const std::filesystem::path& path, std::string_view text) {
   TRY(OutputFile file, OutputFile::create(path));
   TRY_VOID(file.write(text));
-  return file.commit();
+  TRY_VOID(file.sync());
+  return file;
 }
 
 Result<std::string> read(const std::filesystem::path& path) {
@@ -133,8 +142,10 @@ std::filesystem::path rules_stem(std::filesystem::path path) {
 
 Result<void> write_rules(const std::filesystem::path& path, const RulesFile& file,
                          std::span<const verify::StatedAxiom> axioms) {
-  TRY_VOID(write(with_ending(path, ".proofs"), print_proofs(file, axioms)));
-  return write(with_ending(path, ".rules"), print_rules(file));
+  TRY(OutputFile proofs, written(with_ending(path, ".proofs"), print_proofs(file, axioms)));
+  TRY(OutputFile rules, written(with_ending(path, ".rules"), print_rules(file)));
+  TRY_VOID(proofs.commit());
+  return rules.commit();
 }
 
 Result<RulesFile> read_rules(const std::filesystem::path& path, std::span<const verify::StatedAxiom> axioms) {

@@ -20,7 +20,7 @@ struct RulesFile {
 
 std::string print_rules(const RulesFile& file);
 std::string print_proofs(const RulesFile& file, std::span<const verify::StatedAxiom> axioms);
-/// Errors name the line, what was expected there, what was found. Nothing is replayed: holds_at does.
+/// Errors name the line, expected, found. Proofs of other rules are skipped if each rule has one; none is replayed.
 Result<RulesFile> parse_rules(std::string_view rules, std::string_view proofs,
                               std::span<const verify::StatedAxiom> axioms);
 
@@ -29,7 +29,7 @@ Result<void> replayed(const Rule& rule, std::span<const verify::StatedAxiom> axi
 
 /// STEM of STEM.rules, or a stem itself.
 std::filesystem::path rules_stem(std::filesystem::path path);
-/// STEM.rules and STEM.proofs, of either STEM or STEM.rules.
+/// STEM.rules and, before it, STEM.proofs, of either STEM or STEM.rules: rules that were there stay with their proofs.
 Result<void> write_rules(const std::filesystem::path& path, const RulesFile& file,
                          std::span<const verify::StatedAxiom> axioms);
 /// Errors name the file of the two.
