@@ -12,7 +12,9 @@
 #include "substitutions/library/library.h"
 #include "substitutions/library/rules_file.h"
 #include "substitutions/mutate/by_elements.h"
+#include "util/folder_lock.h"
 #include "util/hash.h"
+#include "util/output_file.h"
 #include "verify/prover/prove.h"
 
 namespace isomer {
@@ -76,44 +78,63 @@ Result<std::variant<Rule, verify::Counterexample>> rule_of(const StatedEquation&
   return Made(*std::move(rule));
 }
 
-}  // namespace
+std::string place_of(const StatedEquation& equation, const std::string& source) {
+  return fmt::format("{}line {}", source.empty() ? "" : source + ": ", equation.line);
+}
 
-Result<AddedRules> add_rules(const std::vector<StatedEquation>& equations, const std::string& source,
-                             const std::filesystem::path& stem, uint64_t seed) {
-  TRY(verify::Prover prover, verify::Prover::start());
+Result<RulesFile> rules_there(const std::filesystem::path& stem, const std::vector<verify::StatedAxiom>& axioms) {
+  if (std::filesystem::exists(std::filesystem::path(stem) += ".rules")) return read_rules(stem, axioms);
+  return RulesFile{fmt::format("(added) {}", stem.filename().string()), {}};
+}
+
+/// Adds rules, one of each equation, to those that are there now, whoever else adds some; the new ones get their names.
+Result<void> write_with(std::vector<Rule> rules, const std::vector<StatedEquation>& equations,
+                        const std::string& source, const std::filesystem::path& stem, AddedRules& added) {
   const auto axioms = verify::all_axioms();
-  RulesFile file{fmt::format("(added) {}", stem.filename().string()), {}};
-  if (std::filesystem::exists(std::filesystem::path(stem) += ".rules")) {
-    TRY(file, read_rules(stem, axioms));
-  }
+  TRY(const std::filesystem::path place, output_place(std::filesystem::path(stem) += ".rules"));
+  TRY(const FolderLock lock, FolderLock::take(place.parent_path()));
+  TRY(RulesFile file, rules_there(stem, axioms));
   std::set<std::string> names, texts;
   for (const Rule& rule : file.rules) {
     names.insert(rule.name);
     texts.insert(rule.text());
   }
+  for (size_t k = 0; k < rules.size(); ++k) {
+    Rule& rule = rules[k];
+    if (!texts.insert(rule.text()).second) continue;
+    rule.name = equations[k].label.empty() ? "added-" + Hasher().add(rule.text()).finish().hex().substr(0, 6)
+                                           : equations[k].label;
+    if (!names.insert(rule.name).second)
+      return invalid(place_of(equations[k], source), "a name of its own expected, there is a rule '{}'", rule.name);
+    added.rules[k].name = rule.name;
+    file.rules.push_back(std::move(rule));
+  }
+  return write_rules(stem, file, axioms);
+}
+
+}  // namespace
+
+Result<AddedRules> add_rules(const std::vector<StatedEquation>& equations, const std::string& source,
+                             const std::filesystem::path& stem, uint64_t seed) {
+  TRY(verify::Prover prover, verify::Prover::start());
+  TRY_VOID(rules_there(stem, verify::all_axioms()));  // what can't be read is told before anything is proved
   AddedRules added;
+  std::vector<Rule> rules;
   for (const StatedEquation& equation : equations) {
-    const std::string place = fmt::format("{}line {}", source.empty() ? "" : source + ": ", equation.line);
     auto made = rule_of(equation, prover, seed);
-    if (!made.ok()) return std::move(made).error().within(place);
+    if (!made.ok()) return std::move(made).error().within(place_of(equation, source));
     if (const auto* counterexample = std::get_if<verify::Counterexample>(&*made)) {
       added.counterexample = counterexample->text();
       return added;
     }
-    Rule rule = std::get<Rule>(*std::move(made));
-    if (std::ranges::all_of(rule.outputs, [](const Output& output) { return output.left == output.right; }))
-      return invalid(place, "an equation that says something expected, both sides of '{}' are {} to a rule",
-                     equation.text(), rule.outputs.front().left.text());
-    added.rules.push_back({"", rule.text()});
-    if (!texts.insert(rule.text()).second) continue;
-    rule.name =
-        equation.label.empty() ? "added-" + Hasher().add(rule.text()).finish().hex().substr(0, 6) : equation.label;
-    if (!names.insert(rule.name).second)
-      return invalid(place, "a name of its own expected, there is a rule '{}'", rule.name);
-    added.rules.back().name = rule.name;
-    file.rules.push_back(std::move(rule));
+    rules.push_back(std::get<Rule>(*std::move(made)));
+    if (std::ranges::all_of(rules.back().outputs, [](const Output& output) { return output.left == output.right; }))
+      return invalid(place_of(equation, source),
+                     "an equation that says something expected, both sides of '{}' are {} to a rule", equation.text(),
+                     rules.back().outputs.front().left.text());
+    added.rules.push_back({"", rules.back().text()});
   }
-  TRY_VOID(write_rules(stem, file, axioms));
+  TRY_VOID(write_with(std::move(rules), equations, source, stem, added));
   return added;
 }
 

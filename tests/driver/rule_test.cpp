@@ -1,10 +1,12 @@
 // include/isomer/rule.h: rules of equations.
 #include "isomer/rule.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <thread>
 
 #include "isomer/library.h"
 #include "support/files.h"
@@ -45,6 +47,37 @@ TEST_F(RulesOfUsers, AreProvedAndAdded) {
   EXPECT_EQ(rules.value()[1].statement, more.value()[1].statement);
   expect_refused("abs-twice | x[2,3] | Neg(Neg(x)) = x\n", FailureKind::invalid,
                  "line 1: a name of its own expected, there is a rule 'abs-twice'");
+}
+
+TEST_F(RulesOfUsers, AreAllThereWhereSeveralAreAddedAtATime) {
+  std::vector<std::thread> threads;
+  for (const char* op : {"Relu", "Abs", "Ceil"})
+    threads.emplace_back([this, op] {
+      const auto made = rules_of_equations(fmt::format("{0}-twice | x[2,3] | {0}({0}(x)) = {0}(x)\n", op), stem());
+      EXPECT_TRUE(made.has_value()) << made.error().sentence;
+    });
+  for (std::thread& thread : threads) thread.join();
+  const auto rules = library_rules({stem()});
+  ASSERT_TRUE(rules.has_value()) << rules.error().sentence;
+  EXPECT_EQ(rules.value().size(), 3u);
+}
+
+/// One of the two files has its place, the other can't get it: what was there is read as before.
+TEST_F(RulesOfUsers, AreThoseFromBeforeWhereWritingFails) {
+  const std::string relu = "relu-twice | x[2,3] | Relu(Relu(x)) = Relu(x)\n";
+  const std::string abs = "abs-twice | x[2,3] | Abs(Abs(x)) = Abs(x)\n";
+  ASSERT_TRUE(rules_of_equations(relu, stem()).has_value());
+  const std::string before = read_file(stem() + ".rules");
+  ASSERT_TRUE(rules_of_equations(abs, stem()).has_value());
+  write_file(stem() + ".rules", before);  // as where its new one was not moved there
+  const auto rules = library_rules({stem()});
+  ASSERT_TRUE(rules.has_value()) << rules.error().sentence;
+  ASSERT_EQ(rules.value().size(), 1u);
+  EXPECT_EQ(rules.value()[0].name, "relu-twice");
+  const auto again = rules_of_equations(abs, stem());
+  ASSERT_TRUE(again.has_value()) << again.error().sentence;
+  EXPECT_EQ(again.value()[0].name, "abs-twice");
+  EXPECT_EQ(library_rules({stem()}).value().size(), 2u);
 }
 
 TEST_F(RulesOfUsers, WhatDoesNotHoldIsNone) {
