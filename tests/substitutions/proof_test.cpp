@@ -795,6 +795,33 @@ graph g(a: int64[4], b: int64[4]) -> (y: int64[4]) {{
   EXPECT_EQ(refusal(input, output, {OutputStep(), step}, FloatMode::kStrict), "");
 }
 
+/// A size that data decide is no other that a step captures under the same name.
+TEST_F(Proofs, OfFormalsWhoseSizesAreCalledAlikeAreRefused) {
+  constexpr std::string_view input = R"(opset 20
+graph g(a: float32[4], b: float32[4]) -> (o: int64[2]) {
+  y = NonZero(a)
+  o = Shape(y)
+})";
+  std::string output(input);
+  output.replace(output.find("(a)\n"), 3, "(b)");
+  constexpr std::string_view kLoop = R"(
+  m: int64[] = {{3}}
+  w = Loop(m, _, {0}) captures ({0}) {{body = graph b(i: int64[], c: bool[], s: int64[1,"y.1"])
+      captures (q: int64[1,"y.1"]) -> (d: bool[], t: int64[1,"y.1"]) {{
+    d: bool[] = Identity(c)
+    t: int64[1,"y.1"] = Add(s, q)
+  }}}}
+)";
+  const std::string y = fmt::format("%{}", number(input, "y")), b = fmt::format("%{}", number(input, "b"));
+  const MakeStep first{fmt::format("graph ({}: int64[1,\"y.1\"]) -> (w) {{{}}}", y, fmt::format(kLoop, y))};
+  const MakeStep second{fmt::format("graph ({0}: float32[4]) -> (w, o2) {{\n  y = NonZero({0}){1}  o2 = Shape(y)\n}}",
+                                    b, fmt::format(kLoop, "y"))};
+  const int shape = number(input, "o");
+  EXPECT_THAT(refusal(input, output, {first, second, OutputStep()}), HasSubstr(kDoesNotFollow));
+  for (int made = 4; made < 24; ++made)
+    EXPECT_NE(refusal(input, output, {first, second, SameStep{shape, made, {}}}), "") << made;
+}
+
 TEST_F(Proofs, WhatAStepStatesOfTypesIsNotBelieved) {
   constexpr std::string_view input = R"(opset 20
 graph g(x: float32[n]) -> (z) {

@@ -423,11 +423,10 @@ class Ledger::Reader {
         continue;
       }
       const Value& value = graph.value(graph.inputs()[k]);
-      const std::string name = around.empty()
-                                   ? "input " + value.name
-                                   : fmt::format("formal {} {} of {}: {}", k, depth, around, value.type.text());
-      TRY(const int number,
-          ledger_.value_of({ledger_.symbol_named(name), 0, {}, false}, placed(value.type), placed(value.content)));
+      const ValueType type = ledger_.known(placed(value.type));
+      const std::string name =
+          around.empty() ? "input " + value.name : fmt::format("formal {} {} of {}: {}", k, depth, around, type.text());
+      TRY(const int number, ledger_.value_of({ledger_.symbol_named(name), 0, {}, false}, type, placed(value.content)));
       set(graph.inputs()[k], number);
     }
     for (size_t k = 0; k < captured.size(); ++k) set(graph.captures()[k], captured[k]);
