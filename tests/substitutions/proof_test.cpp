@@ -19,6 +19,7 @@
 #include "substitutions/proof/verify_files.h"
 #include "substitutions/rewrite/theory.h"
 #include "support/files.h"
+#include "verify/proof/same_elements.h"
 
 namespace isomer::substitutions::test {
 namespace {
@@ -793,6 +794,25 @@ graph g(a: int64[4], b: int64[4]) -> (y: int64[4]) {{
   const std::string input = model("p = Add(a, b)\n  y = Sub(p, b)"), output = model("y = Identity(a)");
   const SameStep step{number(input, "y"), number(output, "y", input), {number(input, "a"), number(input, "b")}, {}};
   EXPECT_EQ(refusal(input, output, {OutputStep(), step}, FloatMode::kStrict), "");
+}
+
+/// The integers of a parameter are no values, and are told apart all the same.
+TEST_F(Proofs, OfOtherIntegersInParametersAreRefused) {
+  Theory theory;
+  ProofSteps steps(theory, FloatMode::kStrict);
+  const Graph model = parsed("graph g(x: int64[2]) -> (y: int64[2]) {\n  y = Neg(x)\n}");
+  ASSERT_TRUE(steps.read_input(model).ok());
+  const auto added = [&](std::string_view text) {
+    const verify::Term term = *verify::parse_term(text);
+    const auto& application = *term.as_application();
+    return steps.ledger()
+        .apply(theory.signatures().operation_id(*application.op, application.parameters), std::vector<int>{0})
+        ->front();
+  };
+  const int first = added("Add(x){B=[1,2]}"), second = added("Add(x){B=[3,4]}");
+  EXPECT_FALSE(steps.ledger().equal(first, second));
+  EXPECT_FALSE(verify::same_elements(steps.ledger(), first, second, {}, {}).ok());
+  EXPECT_TRUE(verify::same_elements(steps.ledger(), first, added("Add(x){B=[1,2]}"), {}, {}).ok());
 }
 
 /// A size that data decide is no other that a step captures under the same name.

@@ -95,13 +95,8 @@ class Comparison {
 
   std::optional<Expr> at(int value, const std::vector<Expr>& index, int depth) {
     const int leader = ledger_.leader(value);
-    const ValueType& type = ledger_.type(value);
     if (std::ranges::find(over_, leader) != over_.end()) return load_leaf(leader, index);
-    if (const Tensor* constant = ledger_.tensor(value)) {
-      if (const auto number = element(*constant, index)) return te::literal(*number, type.dtype);
-      return load(ledger_.size() + place_of(*constant), type.dtype,
-                  {flat(index, Shape(constant->dims().begin(), constant->dims().end()))});
-    }
+    if (const Tensor* constant = ledger_.tensor(value)) return element_of(*constant, index);
     const auto member = through_.find(leader);
     const auto inlined = depth < kDeepest ? inlined_at(member == through_.end() ? value : member->second) : nullptr;
     if (!inlined) return load_leaf(leader, index);
@@ -120,6 +115,12 @@ class Comparison {
     });
     if (!fits || te::node_count(result, kLargest) >= kLargest) return std::nullopt;
     return result;
+  }
+
+  Expr element_of(const Tensor& tensor, const std::vector<Expr>& index) {
+    if (const auto number = element(tensor, index)) return te::literal(*number, tensor.dtype());
+    return load(ledger_.size() + place_of(tensor), tensor.dtype(),
+                {flat(index, Shape(tensor.dims().begin(), tensor.dims().end()))});
   }
 
   static Expr flat(const std::vector<Expr>& index, const Shape& shape) {
@@ -144,43 +145,39 @@ class Comparison {
   }
 
   std::optional<Inlined> find_inlined(int value) const {
-    auto made = node_of(value);
-    if (!made) return std::nullopt;
-    const auto pointwise = pointwise_of(made->part.graph, made->part.node, made->part.output);
+    const auto part = node_of(value);
+    const auto pointwise = part ? pointwise_of(part->graph, part->node, part->output) : std::nullopt;
     if (!pointwise) return std::nullopt;
     const bool fits = !te::any_node(pointwise->body, [](const Expr& expr) {
       const te::Load* read = te::as<te::Load>(expr);
       return read && read->buffer.kind != BufferRef::Kind::kInput;
     });
-    return fits ? std::optional(Inlined{pointwise->body, std::move(made->arguments)}) : std::nullopt;
+    Inlined inlined{pointwise->body, {}};
+    for (const ValueId input : part->graph.node(part->node).inputs) inlined.arguments.push_back(part->of(input));
+    return fits ? std::optional(std::move(inlined)) : std::nullopt;
   }
 
-  struct Made {
-    Ledger::Part part;
-    std::vector<int> arguments;  ///< by input of the node
-  };
-  /// The value's node in a graph; its inputs as values, constants by the leaders of what they were.
-  std::optional<Made> node_of(int value) const {
+  /// The value's node in a graph; nothing where no row knows it.
+  std::optional<Ledger::Part> node_of(int value) const {
     auto part = ledger_.part_of(value);
     if (!part.ok() || !infer_node(part->graph, part->node).ok() || part->graph.node(part->node).is_opaque())
       return std::nullopt;
-    Made made{*std::move(part), {}};
-    for (const ValueId input : made.part.graph.node(made.part.node).inputs)
-      made.arguments.push_back(made.part.of(input));
-    return made;
+    return *std::move(part);
   }
 
   /// The node's program, inputs by what they are: literals where their elements are known.
-  std::optional<te::Program> program_of(const Made& made) {
-    const Node& node = made.part.graph.node(made.part.node);
+  std::optional<te::Program> program_of(const Ledger::Part& part) {
+    const Node& node = part.graph.node(part.node);
     if (!node.op->compute) return std::nullopt;
-    auto program = node.op->compute(context_of(made.part.graph, made.part.node));
+    auto program = node.op->compute(context_of(part.graph, part.node));
     if (!program.ok()) return std::nullopt;
     const bool rewritten = te::rewrite(*program, [&](const Expr& expr) -> Expr {
       const te::Load* read = te::as<te::Load>(expr);
       if (!read || read->buffer.kind != BufferRef::Kind::kInput || read->buffer.component != 0) return {};
-      const int argument = made.arguments[static_cast<size_t>(read->buffer.index)];
-      if (argument < 0) return {};
+      const ValueId input = node.inputs[static_cast<size_t>(read->buffer.index)];
+      const int argument = part.of(input);
+      // The integers of a parameter stand for no value.
+      if (argument < 0) return element_of(*part.graph.value(input).constant, read->index);
       const auto known = at(argument, read->index, 0);
       if (known && te::as<te::Literal>(*known)) return *known;
       return load(ledger_.leader(argument), expr.dtype(), read->index);
@@ -190,11 +187,11 @@ class Comparison {
 
   std::optional<FloatClass> by_programs(int first, int second) {
     const auto a = node_of(first), b = node_of(second);
-    if (!a || !b || a->part.output != b->part.output) return std::nullopt;
+    if (!a || !b || a->output != b->output) return std::nullopt;
     const auto x = program_of(*a), y = program_of(*b);
     if (!x || !y || te::print(*x) != te::print(*y)) return std::nullopt;
     // Another operator's kernels may group sums in other ways, and those that give more outputs.
-    const Node &p = a->part.graph.node(a->part.node), &q = b->part.graph.node(b->part.node);
+    const Node &p = a->graph.node(a->node), &q = b->graph.node(b->node);
     return p.op == q.op && p.outputs.size() == q.outputs.size() ? FloatClass::kExact : class_in_doubles(*x);
   }
 
