@@ -796,6 +796,27 @@ graph g(a: int64[4], b: int64[4]) -> (y: int64[4]) {{
   EXPECT_EQ(refusal(input, output, {OutputStep(), step}, FloatMode::kStrict), "");
 }
 
+/// Of -1 and 0 there are as many numbers below 5.
+TEST_F(Proofs, OfRangesThatStartElsewhereAreRefused) {
+  constexpr std::string_view input = R"(opset 20
+graph g(x: int64[3]) -> (y: int64[3], z: int64[3]) {
+  first: int64[] = {-1}
+  zero: int64[] = {0}
+  limit: int64[] = {5}
+  delta: int64[] = {2}
+  r = Range(first, limit, delta)
+  q = Range(zero, limit, delta)
+  y = Mul(r, x)
+  z = Mul(q, x)
+})";
+  std::string output(input);
+  output.replace(output.find("Mul(r, x)"), 9, "Mul(q, x)");
+  EXPECT_EQ(refusal(input, input, {}, FloatMode::kStrict), "");
+  EXPECT_THAT(refusal(input, output, {}, FloatMode::kStrict), HasSubstr(kDoesNotFollow));
+  const SameStep step{number(input, "r"), number(input, "q"), {}};
+  EXPECT_THAT(refusal(input, output, {step}, FloatMode::kStrict), HasSubstr("the same elements expected"));
+}
+
 /// The integers of a parameter are no values, and are told apart all the same.
 TEST_F(Proofs, OfOtherIntegersInParametersAreRefused) {
   Theory theory;

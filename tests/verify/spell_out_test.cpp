@@ -69,6 +69,18 @@ TEST(Spelling, IsOneWhateverWasLeftOut) {
   }
 }
 
+/// Integers that a program reads as data are no axes, and their order says something.
+TEST(Spelling, LeavesIntegersThatAreRead) {
+  Signatures signatures;
+  for (const char* term : {"Range(){delta=2,limit=5,start=-1}", "Range(){delta=2,limit=5,start=0}", "Add(x){B=[3,-1]}",
+                           "Mul(x){B=[2,1]}", "Gather(x){axis=0,indices=[1,0]}"}) {
+    SCOPED_TRACE(term);
+    const auto spelled = spelled_out(*parse_term(term), {{"x", ValueType::tensor(DataType::kInt64, {2})}}, signatures);
+    ASSERT_TRUE(spelled.ok()) << spelled.error().message();
+    EXPECT_EQ(spelled->term.text(), term);
+  }
+}
+
 TEST(Spelling, NamesWhatIsWrong) {
   Signatures signatures;
   const auto says = [&](const char* types, const char* term, const char* why) {

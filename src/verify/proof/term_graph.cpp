@@ -1,5 +1,7 @@
 #include "verify/proof/term_graph.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <unordered_map>
 
@@ -164,9 +166,7 @@ class GraphBuilder {
   Result<Graph> run(const std::vector<Term>& outputs) {
     std::vector<ValueId> values;
     for (const Term& term : outputs) {
-      TRY(ValueId value, value_of(term, DataType::kFloat32));
-      // An output may stand twice, or be an input: it is another value then.
-      values.push_back(value);
+      TRY(values.emplace_back(), value_of(term, DataType::kFloat32));
     }
     graph_.set_outputs(values);
     return std::move(graph_);
@@ -231,11 +231,10 @@ class GraphBuilder {
       value.name = graph_.fresh_name(name);
       node.outputs.push_back(graph_.add_value(std::move(value)));
     }
-    const std::vector<ValueId> outputs = node.outputs;
     const NodeId id = graph_.add_node(std::move(node));
     TRY_VOID(infer_node(graph_, id));
     if (graph_.node(id).is_opaque()) return unsupported(label_of(application), "{}", graph_.node(id).opaque_reason);
-    return outputs;
+    return graph_.node(id).outputs;
   }
 
   Graph graph_;
@@ -286,7 +285,12 @@ Result<ApplicationProgram> program_of(const Term::Application& application, std:
 
 Result<std::string> program_text(const Term::Application& application, std::span<const ValueType> arguments) {
   TRY(const ApplicationProgram made, program_of(application, arguments));
-  return te::print(made.program);
+  std::string result = te::print(made.program);
+  for (size_t k = 0; k < application.op->inputs.size(); ++k)
+    if (const auto said = application.parameters.find(application.op->inputs[k].name);
+        said != application.parameters.end() && result.find(fmt::format("in{}[", k)) != std::string::npos)
+      result += fmt::format("in{} = {}\n", k, text(said->second));
+  return result;
 }
 
 Result<Graph> graph_of(const std::vector<Term>& outputs, const VariableTypes& variables) {

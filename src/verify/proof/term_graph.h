@@ -38,7 +38,7 @@ struct ApplicationProgram {
 };
 Result<ApplicationProgram> program_of(const Term::Application& application, std::span<const ValueType> arguments);
 
-/// The same as text: equal texts mean equal values.
+/// The same as text, with the integers of inputs that it reads: equal texts mean equal values.
 Result<std::string> program_text(const Term::Application& application, std::span<const ValueType> arguments);
 
 using VariableTypes = std::map<std::string, ValueType, std::less<>>;
