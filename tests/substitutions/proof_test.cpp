@@ -863,6 +863,97 @@ graph g(a: float32[4], b: float32[4]) -> (o: int64[2]) {
     EXPECT_NE(refusal(input, output, {first, second, SameStep{shape, made, {}}}), "") << made;
 }
 
+/// What bodies are given is of the types that loops give, whatever is stated of it.
+TEST_F(Proofs, WhatIsStatedOfFormalsIsNotBelieved) {
+  constexpr std::string_view kLoop = R"(opset 20
+graph g(x: float32[n], z: float32[m]) -> (o: int64[2,1]) {{
+  trips: int64[] = {{2}}
+  w, o = Loop(trips, _, z) captures (z, x) {{body = graph b(i: int64[], c: bool[], {0})
+      captures (v: float32[m], u: float32[n]) -> (d, t, k) {{
+    d = Identity(c)
+    t = Relu(v)
+    k = Shape({1})
+  }}}}
+}})";
+  constexpr std::string_view kScan = R"(opset 20
+graph g(x: float32[n], z: float32[m], e: float32[2]) -> (o: int64[2,1]) {{
+  w, o = Scan(z, e) captures (x) {{num_scan_inputs = 1, body = graph b({0}, a: float32[]) captures (u: float32[n])
+      -> (t, k) {{
+    t = Relu(s)
+    k = Shape({1})
+  }}}}
+}})";
+  for (const std::string_view text : {kLoop, kScan}) {
+    const auto model = [&](std::string_view formal, std::string_view read) {
+      return fmt::format(fmt::runtime(text), formal, read);
+    };
+    const std::string input = model("s", "u");
+    // Types are inferred, not stated: it does not matter whether they are.
+    EXPECT_EQ(refusal(input, model("s: float32[m]", "u"), {}, FloatMode::kStrict), "");
+    EXPECT_EQ(refusal(model("s", "s"), model("s: float32[m]", "s"), {}, FloatMode::kStrict), "");
+    const std::string lie = model("s: float32[n]", "s");
+    EXPECT_THAT(refusal(input, lie, {}, FloatMode::kStrict), HasSubstr(kDoesNotFollow));
+    const SameStep same{number(input, "o"), number(lie, "o", input), {}};
+    EXPECT_NE(refusal(input, lie, {OutputStep(), same}), "");
+  }
+}
+
+/// Nor in steps.
+TEST_F(Proofs, WhatStepsStateOfFormalsIsNotBelieved) {
+  constexpr std::string_view kLoop = R"(
+graph (%0: float32[n], %1: float32[n]) -> (k) {{
+  trips: int64[] = {{2}}
+  w, k = Loop(trips, _, %1) captures (%0) {{body = graph b(i: int64[], c: bool[], s: float32[n])
+      captures (u: float32[n]) -> (d, t, r) {{
+    d = Identity(c)
+    t = Relu(s)
+    r = Shape({})
+  }}}}
+}})";
+  ProofSteps steps(theory_, FloatMode::kStrict);
+  ASSERT_TRUE(steps.read_input(parsed("graph g(x: float32[n], z: float32[m]) -> (y) {\n  y = Neg(x)\n}")).ok());
+  const auto stacked = [&](std::string_view read) {
+    const auto taken = steps.take(MakeStep{fmt::format(kLoop, read)});
+    CHECK(taken.ok()) << taken.error().message();
+    const auto found =
+        std::ranges::find_if(taken->made, [&](int value) { return steps.ledger().type(value).text() == "int64[2,1]"; });
+    CHECK(found != taken->made.end());
+    return *found;
+  };
+  const int outside = stacked("u"), state = stacked("s");
+  EXPECT_FALSE(steps.ledger().equal(outside, state));
+  EXPECT_TRUE(steps.ledger().equal(state, stacked("s")));
+}
+
+/// States that grow have sizes of their own, whatever they are called, in loops within loops, too.
+TEST_F(Proofs, OfLoopsWhoseStatesGrowAreAccepted) {
+  constexpr std::string_view kGrowing = R"(opset 20
+graph g(n: int64[], x: float32[a,3], e: float32[1,3]) -> (y) {{
+  y = Loop(n, _, x) captures (e, n) {{body = graph b(i: int64[], c: bool[], {0}) captures (f: float32[1,3], k: int64[])
+      -> (d, t) {{
+    d = Identity(c)
+    r = Neg(s)
+    q = Neg(r)
+    u = Loop(k, _, q) captures (f) {{body = graph e(j: int64[], l: bool[], {1}) captures (h: float32[1,3]) -> (v, w) {{
+      v = Identity(l)
+      p = Concat(s2, h) {{axis = 0}}
+      o = Neg(p)
+      w = Neg(o)
+    }}}}
+    t = Concat(u, f) {{axis = 0}}
+  }}}}
+}})";
+  const std::string model = fmt::format(kGrowing, "s", "s2");
+  EXPECT_EQ(refusal(model, fmt::format(kGrowing, "s: float32[b,3]", "s2: float32[b,3]"), {}), "");
+  EXPECT_EQ(refusal(model, fmt::format(kGrowing, "s: float32[a,3]", "s2: float32[1,3]"), {}), "");
+  std::string other = model;
+  for (const auto& [from, to] : {std::pair("s2", "s3"), {"Neg(s)", "Neg(z)"}, {", s)", ", z)"}})
+    for (size_t at = other.find(from); at != std::string::npos; at = other.find(from))
+      other.replace(at, std::string(from).size(), to);
+  EXPECT_EQ(refusal(model, other, {}), "");
+  expect_proved(model, 1);
+}
+
 TEST_F(Proofs, WhatAStepStatesOfTypesIsNotBelieved) {
   constexpr std::string_view input = R"(opset 20
 graph g(x: float32[n]) -> (z) {

@@ -415,7 +415,7 @@ Result<std::vector<int>> ProofRecorder::make(const Graph& graph, NodeId id, Seen
   }
   if (graph.node(id).op->control) {
     // Its bodies are known now.
-    TRY(const Ledger::Numbers numbers, proof_->ledger().add(part, values));
+    TRY(const Ledger::Numbers numbers, proof_->place(part, values));
     Seen made = seen(part, numbers);
     for (auto& [place, bodies] : made.bodies) now.bodies[{id, place.second}] = std::move(bodies);
     now.with_bodies[{graph.node(id).op_type, first_output(graph.node(id))}] = id;

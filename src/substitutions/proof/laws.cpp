@@ -1,7 +1,5 @@
 #include "substitutions/proof/laws.h"
 
-#include <ranges>
-
 #include "verify/proof/replay.h"
 
 namespace isomer::substitutions {
@@ -49,11 +47,6 @@ bool Laws::commutes(const OpDef* op, int left_type, int right_type) {
     if (verify::instance_of(axiom, bindings, types, signatures_).ok()) known->second = true;
   }
   return known->second;
-}
-
-DataType Laws::dtype_beside(std::span<const int> types) const {
-  return verify::dtype_beside(
-      std::views::transform(types, [&](int id) -> const ValueType& { return signatures_.type(id); }));
 }
 
 }  // namespace isomer::substitutions

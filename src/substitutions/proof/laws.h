@@ -25,8 +25,6 @@ class Laws {
   bool may_commute(const OpDef* op) const { return commutative_.contains(op); }
   /// It says so for operands of these types.
   bool commutes(const OpDef* op, int left_type, int right_type);
-  /// The element type that a number has among operands of these types.
-  DataType dtype_beside(std::span<const int> types) const;
 
  private:
   std::vector<verify::StatedAxiom> axioms_;

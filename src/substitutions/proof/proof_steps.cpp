@@ -8,6 +8,7 @@
 #include "graph/edit.h"
 #include "graph/equal.h"
 #include "graph/infer.h"
+#include "graph/infer_anew.h"
 #include "graph/node_form.h"
 #include "graph/node_program.h"
 #include "graph/rounding.h"
@@ -92,7 +93,7 @@ Result<Ledger::Numbers> ProofSteps::read_output(const Graph& model, const Output
 }
 
 Result<Ledger::Numbers> ProofSteps::read(Graph model, const std::vector<int>& inputs) {
-  TRY_VOID(infer_all(model));
+  TRY_VOID(infer_anew(model));
   TRY(Ledger::Numbers numbers, ledger_.add(model, inputs));
   append(numbered_, listed(model, numbers));
   return numbers;
@@ -124,31 +125,38 @@ Result<ProofSteps::Taken> ProofSteps::done(const OutputStep&) {
   return invalid("", "the output model once expected, it was read already");
 }
 
-Result<ProofSteps::Taken> ProofSteps::done(const MakeStep& step) {
-  TRY(Graph graph, parse_graph(step.graph, {}, info_.operators));
+Result<Ledger::Numbers> ProofSteps::place(Graph& graph, const std::vector<int>& values) {
   graph.edit_info() = info_;
   forget_stated_types(graph);
-  std::vector<ValueId> made = graph.values(), formals;
+  std::vector<ValueId> given = graph.inputs(), formals;
   std::vector<int> inputs;
-  for (const ValueId id : graph.inputs()) {
-    std::erase(made, id);
-    const std::string name = graph.value(id).name;
-    const auto number = number_in(name);
-    if (!number) return invalid(name, "an input named after a value such as %12 expected");
-    TRY(const int known, value(*number));
-    if (const Tensor* constant = ledger_.tensor(known)) {
-      graph.replace_uses(id, graph.add_constant(*constant, graph.fresh_name(name)));
+  for (size_t k = 0; k < given.size(); ++k) {
+    if (const Tensor* constant = ledger_.tensor(values[k])) {
+      graph.replace_uses(given[k], graph.add_constant(*constant, graph.fresh_name(graph.value(given[k]).name)));
       continue;
     }
-    Value& formal = graph.edit(id);
-    formal.type = ledger_.type(known);
-    formal.content = ledger_.content(known);
-    formals.push_back(id);
-    inputs.push_back(known);
+    Value& formal = graph.edit(given[k]);
+    formal.type = ledger_.type(values[k]);
+    formal.content = ledger_.content(values[k]);
+    formals.push_back(given[k]);
+    inputs.push_back(values[k]);
   }
   graph.set_inputs(std::move(formals));
-  TRY_VOID(isomer::infer(graph));
-  TRY(const Ledger::Numbers numbers, ledger_.add(graph, inputs));
+  TRY_VOID(infer_anew(graph));
+  return ledger_.add(graph, inputs);
+}
+
+Result<ProofSteps::Taken> ProofSteps::done(const MakeStep& step) {
+  TRY(Graph graph, parse_graph(step.graph, {}, info_.operators));
+  std::vector<ValueId> made = graph.values();
+  std::vector<int> values;
+  for (const ValueId id : graph.inputs()) {
+    std::erase(made, id);
+    const auto number = number_in(graph.value(id).name);
+    if (!number) return invalid(graph.value(id).name, "an input named after a value such as %12 expected");
+    TRY(values.emplace_back(), value(*number));
+  }
+  TRY(const Ledger::Numbers numbers, place(graph, values));
   return Taken{listed(graph, made, numbers)};
 }
 
@@ -166,13 +174,14 @@ Result<int> ProofSteps::evaluate(const Term& term, DataType dtype, Evaluated& ma
     return made.made.back();
   }
   const auto& application = *term.as_application();
-  std::vector<int> operands(application.arguments.size(), -1), types;
+  std::vector<int> operands(application.arguments.size(), -1);
+  std::vector<ValueType> types;
   for (size_t k = 0; k < operands.size(); ++k) {
     if (is_constant(application.arguments[k])) continue;
     TRY(operands[k], evaluate(application.arguments[k], dtype, made));
-    types.push_back(laws_.signatures().type_id(ledger_.type(operands[k])));
+    types.push_back(ledger_.type(operands[k]));
   }
-  const DataType beside = laws_.dtype_beside(types);
+  const DataType beside = verify::dtype_beside(types);
   for (size_t k = 0; k < operands.size(); ++k)
     if (operands[k] < 0) {
       TRY(operands[k], evaluate(application.arguments[k], beside, made));
@@ -301,7 +310,7 @@ Result<ProofSteps::Taken> ProofSteps::done(const ExpandStep& step) {
   TRY_VOID(allow(taken.float_class));
   TRY_VOID(infer_node(part.graph, part.node));
   TRY_VOID(reform_node(part.graph, part.node, node.op->expand));
-  TRY_VOID(isomer::infer(part.graph));
+  TRY_VOID(infer_anew(part.graph));
   const std::vector<int> whole = ledger_.siblings(*value(step.value));
   TRY(const Ledger::Numbers numbers, ledger_.add(part.graph, part.inputs));
   for (size_t k = 0; k < std::min(whole.size(), part.graph.outputs().size()); ++k)

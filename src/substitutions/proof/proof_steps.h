@@ -20,9 +20,11 @@ class ProofSteps {
   ProofSteps(Laws& laws, FloatMode granted);
 
   /// Numbers the values of a model, in the order of Graph::values, then those of bodies. What the input states of its
-  /// values is its promise; what the output states of those that nodes make is forgotten.
+  /// values is its promise, but in bodies; what the output states of those that nodes make is forgotten.
   Result<verify::Ledger::Numbers> read_input(const Graph& model);
   Result<verify::Ledger::Numbers> read_output(const Graph& model, const OutputStep& step);
+  /// Adds nodes on values that are there, one for each input; nothing that is stated of types is believed.
+  Result<verify::Ledger::Numbers> place(Graph& graph, const std::vector<int>& values);
   /// The first of each name counts.
   void add_rules(std::span<const Rule> rules);
 

@@ -1,6 +1,7 @@
 #include "substitutions/rewrite/theory.h"
 
 #include <limits>
+#include <ranges>
 
 #include "substitutions/proof/read/rule_text.h"
 #include "verify/proof/law_family.h"
@@ -29,6 +30,11 @@ std::vector<Dim*> symbolic_integers(verify::Parameters& parameters) {
 }
 
 }  // namespace
+
+DataType Theory::dtype_beside(std::span<const int> types) {
+  return verify::dtype_beside(
+      std::views::transform(types, [&](int id) -> const ValueType& { return signatures().type(id); }));
+}
 
 std::optional<int> Theory::constant_form(int operation, std::span<const int> types) {
   verify::Parameters parameters = signatures().operation(operation).parameters;

@@ -10,13 +10,8 @@
 
 namespace isomer::verify {
 
-namespace {
-
-constexpr size_t kNameDigits = 6;
-
-}  // namespace
-
 std::vector<StatedAxiom> all_axioms() {
+  constexpr size_t kNameDigits = 6;
   std::set<std::string> names;
   std::vector<StatedAxiom> result;
   for (const OpDef* op : all_ops())

@@ -12,6 +12,7 @@
 #include "graph/rounding.h"
 #include "graph/te/simplify.h"
 #include "graph/te/symbols.h"
+#include "util/append.h"
 #include "util/list_hash.h"
 #include "verify/proof/node_reader.h"
 
@@ -279,8 +280,8 @@ Result<Ledger::Part> Ledger::part_of(int value) const {
   if (symbol.node && symbol.node->op) {
     node = *symbol.node;
     if (const auto with_bodies = with_bodies_.find(value); with_bodies != with_bodies_.end()) {
-      node.attributes = with_bodies->second.node.attributes;
-      for (const int capture : with_bodies->second.captures) node.captures.push_back(input(capture));
+      node.attributes = with_bodies->second.first.attributes;
+      for (const int capture : with_bodies->second.second) node.captures.push_back(input(capture));
     }
     for (size_t k = 0; k < node.inputs.size(); ++k) node.inputs[k] = input(there.arguments[k]);
   } else if (symbol.operation >= 0) {
@@ -409,9 +410,14 @@ class Ledger::Reader {
   /// `depth`: of the loops around.
   Result<Numbers> read(const Graph& graph, std::span<const int> inputs, std::span<const int> captured, int depth,
                        const std::string& around) {
-    // What is captured has the names of the graph around, as they are placed there.
+    // What is captured or given has the names of the graph around, as they are placed there; sizes that iterations
+    // change are called after the place of what has them.
+    for (size_t k = 0; k < graph.inputs().size() && !around.empty(); ++k)
+      for_each_dim(graph.value(graph.inputs()[k]).type, [&](const Dim& dim) {
+        if (const auto* step = only_name(dim); step && step->ends_with('#')) given_.insert_or_assign(*step, *step);
+      });
     give(graph, graph.captures(), prefix_);
-    give(graph, graph.inputs(), "");
+    give(graph, graph.inputs(), prefix_);
     TRY_VOID(check_names(graph));
     if (ledger_.graphs_ > 1 || !around.empty()) prefix_ = fmt::format("{}#", ledger_.scopes_++);
     Numbers numbers;
@@ -443,7 +449,8 @@ class Ledger::Reader {
       for (size_t k = 0; k < node.outputs.size(); ++k)
         if (node.outputs[k].valid()) {
           set(node.outputs[k], outputs[k]);
-          if (node.op && node.op->control) keep_bodies(node, outputs[k], numbers);
+          if (node.op && node.op->control)
+            ledger_.with_bodies_.try_emplace(outputs[k], node, numbers.at(node.captures));
           if (const auto known = known_tensor(graph.value(node.outputs[k])); known && !is_float(known->dtype()))
             TRY_VOID(ledger_.round(outputs[k], {*known, {}}));
         }
@@ -508,15 +515,16 @@ class Ledger::Reader {
     const std::vector<int> inputs = arguments;
     for (const auto& [name, attribute] : node.attributes)
       for (const Graph* body : bodies_of(attribute)) {
-        std::vector<int> captured;
-        for (const ValueId capture : node.captures) captured.push_back(numbers.at(capture));
         const bool binds = !body->inputs().empty();
         const std::string place = node.domain + "::" + node.op_type;
         Reader inside(*this);
         const std::string which = fmt::format("body {} {} {}", place, name, numbers.bodies[{id, name}].size());
         inside.around_.push_back({ledger_.symbol_named(which), 0, inputs, false});
-        TRY(Numbers inner, inside.read(*body, {}, captured, depth + binds, place));
-        for (const ValueId output : body->outputs()) arguments.push_back(inner.at(output));
+        if (!node.op) inside.give(*body, body->inputs(), "");
+        TRY(Numbers inner, inside.read(*body, {}, numbers.at(node.captures), depth + binds, place));
+        // Nobody tells what types these have: whoever does the same says the same.
+        if (!node.op) append(arguments, inner.at(body->inputs()));
+        append(arguments, inner.at(body->outputs()));
         numbers.bodies[{id, name}].push_back(std::move(inner));
       }
     return {};
@@ -532,12 +540,6 @@ class Ledger::Reader {
       outputs.push_back(output);
     }
     return outputs;
-  }
-
-  void keep_bodies(const isomer::Node& node, int output, const Numbers& numbers) {
-    WithBodies kept{node, {}};
-    for (const ValueId capture : node.captures) kept.captures.push_back(numbers.at(capture));
-    ledger_.with_bodies_.try_emplace(output, std::move(kept));
   }
 
   /// A symbol of its own for each node of the first graph; of later ones that of a node that does the same with equal

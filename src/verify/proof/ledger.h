@@ -35,6 +35,11 @@ class Ledger {
     std::vector<int> values;
     std::map<std::pair<NodeId, std::string>, std::vector<Numbers>> bodies;
     int at(ValueId id) const { return id.valid() ? values[static_cast<size_t>(id.index)] : -1; }
+    std::vector<int> at(const std::vector<ValueId>& ids) const {
+      std::vector<int> result;
+      for (const ValueId id : ids) result.push_back(at(id));
+      return result;
+    }
   };
 
   /// Adds an inferred graph. Inputs are the values given, the others, and those with -1, are known by their names;
@@ -154,11 +159,7 @@ class Ledger {
   mutable std::unordered_map<int, int> known_types_;  ///< of types, with what is known of sizes
   std::map<int, Content> contents_;                   ///< by leader
   /// Of a value that a node with bodies gives: the node, and what the captures stand for.
-  struct WithBodies {
-    isomer::Node node;
-    std::vector<int> captures;
-  };
-  std::map<int, WithBodies> with_bodies_;
+  std::map<int, std::pair<isomer::Node, std::vector<int>>> with_bodies_;
   struct Instance {
     std::string name;
     Node node;
