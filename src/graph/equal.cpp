@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <map>
 
 #include "graph/hash.h"
@@ -230,6 +231,13 @@ size_t count_given(const std::vector<ValueId>& values) {
   size_t count = values.size();
   while (count > 0 && !values[count - 1].valid()) --count;
   return count;
+}
+
+bool has_negative_zero(const Attribute& attribute) {
+  const auto is_one = [](float number) { return number == 0 && std::signbit(number); };
+  if (const auto* number = std::get_if<float>(&attribute)) return is_one(*number);
+  const auto* numbers = std::get_if<std::vector<float>>(&attribute);
+  return numbers && std::any_of(numbers->begin(), numbers->end(), is_one);
 }
 
 std::vector<const Graph*> bodies_of(const Attribute& attribute) {

@@ -20,6 +20,10 @@ size_t count_given(const std::vector<ValueId>& values);
 /// Bodies of an attribute, in order; none where it holds none.
 std::vector<const Graph*> bodies_of(const Attribute& attribute);
 
+/// Whether an attribute is -0.0, or has it: exact numbers have one zero (te::Number), so that what rows say of the node
+/// is said of 0.0.
+bool has_negative_zero(const Attribute& attribute);
+
 /// Whether a value of one graph stands for a value of the other.
 using SameValue = std::function<bool(ValueId first, ValueId second)>;
 /// Whether two nodes do the same with values that are the same: operator, attributes, bodies.

@@ -992,9 +992,26 @@ graph g(x: float32[4]) -> (y) {{
   EXPECT_NE(refusal(output, input, {}), "");
 }
 
+/// What a LeakyRelu makes of -1 then is -0 and 0.
+TEST_F(Proofs, TellZerosOfAttributesApart) {
+  const auto with_alpha = [](float alpha) {
+    Graph model = parsed("opset 17\ngraph g(x: float32[3]) -> (y: float32[3]) {\n  y = LeakyRelu(x)\n}");
+    model.edit(model.nodes().front()).attributes.insert_or_assign("alpha", alpha);
+    return model;
+  };
+  const Graph input = with_alpha(0.0F), output = with_alpha(-0.0F);
+  EXPECT_EQ(refusal(output, output, {}, FloatMode::kStrict), "");
+  constexpr int kValues = 8;  // those of both, terms among them
+  for (int first = 0; first < kValues; ++first)
+    for (int second = first + 1; second < kValues; ++second)
+      EXPECT_NE(refusal(input, output, {OutputStep(), SameStep{first, second, {}}}, FloatMode::kStrict), "")
+          << first << " " << second;
+  EXPECT_THAT(refusal(input, output, {}, FloatMode::kStrict), HasSubstr(kDoesNotFollow));
+}
+
 TEST_F(Proofs, SizesThatDataDecideHaveNoNameThatAFileGives) {
   constexpr std::string_view input = R"(opset 20
-graph g(x: float32["0#y.1"], v: float32[1]) -> (e) {
+graph g(x: float32["0#y.1?"], v: float32[1]) -> (e) {
   y = NonZero(x)
   s = Shape(x)
   e = Expand(v, s)

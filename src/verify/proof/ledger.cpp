@@ -277,7 +277,8 @@ Result<Ledger::Part> Ledger::part_of(int value) const {
     return place->second = formals.back();
   };
   isomer::Node node;
-  if (symbol.node && symbol.node->op) {
+  const auto is_of_negative_zero = [](const auto& attribute) { return has_negative_zero(attribute.second); };
+  if (symbol.node && symbol.node->op && std::ranges::none_of(symbol.node->attributes, is_of_negative_zero)) {
     node = *symbol.node;
     if (const auto with_bodies = with_bodies_.find(value); with_bodies != with_bodies_.end()) {
       node.attributes = with_bodies->second.first.attributes;

@@ -74,7 +74,7 @@ class Ledger {
     /// The value that an input of the node stands for; -1: none.
     int of(ValueId input) const;
   };
-  /// Errors: no node gives it (inputs, constants), or one without row.
+  /// Errors: no node gives it (inputs, constants), or one without row, or of -0.0.
   Result<Part> part_of(int value) const;
   /// All outputs of the value's node, by output.
   std::vector<int> siblings(int value) const;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "graph/equal.h"
 #include "graph/infer.h"
 #include "graph/te/program_text.h"
 #include "graph/te/symbols.h"
@@ -246,6 +247,7 @@ class GraphBuilder {
 }  // namespace
 
 std::optional<Parameter> parameter_of(const Attribute& attribute) {
+  if (has_negative_zero(attribute)) return std::nullopt;
   if (const auto* integer = std::get_if<int64_t>(&attribute)) return Parameter(Dim(*integer));
   if (const auto* number = std::get_if<float>(&attribute)) return Parameter(*number);
   if (const auto* string = std::get_if<std::string>(&attribute)) return Parameter(*string);

@@ -12,7 +12,7 @@
 
 namespace isomer::verify {
 
-/// The value of an attribute as terms write it; nothing where they can't (tensors, graphs).
+/// The value of an attribute as terms write it; nothing where they can't (tensors, graphs, -0.0).
 std::optional<Parameter> parameter_of(const Attribute& attribute);
 
 /// The element type that a number has among these operands: that of the tensors, not bool where one is of numbers.
