@@ -246,7 +246,8 @@ std::vector<OpDef> padding() {
                    "equal"},
                   {"Pad(Mul(x,s)){pads=[a,b,c,d,e,f,g,h]} = Mul(Pad(x){pads=[a,b,c,d,e,f,g,h]},s) if s_rank == 0",
                    "broadcast", FloatClass::kFinite},
-                  {"Pad(Relu(x)){pads=[a,b,c,d,e,f,g,h]} = Relu(Pad(x){pads=[a,b,c,d,e,f,g,h]})", "equal"},
+                  {"Pad(Relu(x)){pads=[a,b,c,d,e,f,g,h]} = Relu(Pad(x){pads=[a,b,c,d,e,f,g,h]})", "equal",
+                   FloatClass::kSignOfZero},
                   {"Pad(Concat(x,y){axis=0}){pads=[0,b,c,d,0,f,g,h]} = "
                    "Concat(Pad(x){pads=[0,b,c,d,0,f,g,h]},Pad(y){pads=[0,b,c,d,0,f,g,h]}){axis=0}",
                    "ranked"},

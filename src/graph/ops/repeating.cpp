@@ -142,7 +142,7 @@ std::vector<OpDef> repeating() {
                   {"Expand(x){shape=[x_0,x_1]} = x", "ranked"},
                   {"Expand(x){shape=[x_0,x_1,x_2]} = x", "ranked"},
                   {"Expand(x){shape=[x_0,x_1,x_2,x_3]} = x", "ranked"},
-                  {"Expand(Relu(x)){..p} = Relu(Expand(x){..p})", "equal"},
+                  {"Expand(Relu(x)){..p} = Relu(Expand(x){..p})", "equal", FloatClass::kSignOfZero},
                   {"Expand(Add(x,y)){..p} = Add(Expand(x){..p},Expand(y){..p})", "equal"},
                   {"Expand(Mul(x,y)){..p} = Mul(Expand(x){..p},Expand(y){..p})", "equal"}}},
   };
