@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "graph/ops/operand.h"
+#include "graph/te/symbols.h"
 #include "util/check.h"
 
 namespace isomer {
@@ -82,8 +84,7 @@ std::optional<std::vector<double>> OpContext::reals(int i) const {
 
 Dim OpContext::fresh(int output, int axis) const {
   const bool named = output < output_count() && !output_names_[output].empty();
-  return Dim::symbol(
-      fmt::format("{}.{}", named ? output_names_[output] : fmt::format("{} output {}", label_, output), axis));
+  return Dim::symbol(size_by_data(named ? output_names_[output] : fmt::format("{} output {}", label_, output), axis));
 }
 
 const Attribute* OpContext::find(std::string_view name) const {
@@ -160,16 +161,9 @@ Result<Shape> broadcast(const OpContext& context, const Shape& a, const Shape& b
     const Dim one = 1;
     const Dim& left = k + a.size() >= out.size() ? a[k + a.size() - out.size()] : one;
     const Dim& right = k + b.size() >= out.size() ? b[k + b.size() - out.size()] : one;
-    if (left == right || right.is(1))
-      out[k] = left;
-    else if (left.is(1))
-      out[k] = right;
-    else if (left.is_constant() && right.is_constant())
-      return context.invalid("shapes that broadcast expected, {} and {} found", text(a), text(b));
-    else if (left.is_constant() || right.is_constant())
-      out[k] = left.is_constant() ? left : right;
-    else
-      out[k] = max(left, right);
+    std::optional<Dim> both = ops::broadcast_dim(left, right);
+    if (!both) return context.invalid("shapes that broadcast expected, {} and {} found", text(a), text(b));
+    out[k] = *std::move(both);
   }
   return out;
 }

@@ -63,7 +63,7 @@ class OpContext {
   // Outputs
   int output_count() const { return static_cast<int>(output_names_.size()); }
   bool wants_output(int i) const { return i < output_count() && !output_names_[i].empty(); }
-  /// A dim that only data decide: a symbol of its own, the same each time it is asked for.
+  /// A dim that only data decide, and that may be 0: a symbol of its own, the same each time it is asked for.
   Dim fresh(int output, int axis) const;
 
   // Attributes; kind and presence were checked against the row. Those with defaults or required always have a value.

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "graph/hash.h"
@@ -19,6 +20,7 @@ namespace fs = std::filesystem;
 using onnx_proto::ModelProto;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 
 const char* const kFloat2 = "type { tensor_type { elem_type: 1 shape { dim { dim_value: 2 } } } }";
 
@@ -51,6 +53,40 @@ class Export : public testing::Test {
   }
   ScratchFolder scratch_;
 };
+
+/// What data decide may be 0, and a loop's state before the first iteration, whatever the file calls them.
+TEST_F(Export, KeepsNamesOfSizesThatMayBeZero) {
+  const auto sized = [](std::string_view name) {
+    return fmt::format("type {{ tensor_type {{ elem_type: 1 shape {{ dim {{ dim_param: '{}' }} }} }} }}", name);
+  };
+  const std::string count = "type { tensor_type { elem_type: 7 shape { } } }",
+                    truth = "type { tensor_type { elem_type: 9 shape { } } }";
+  ModelProto model = model_of_graph(fmt::format(
+      R"(name: 'g' input {{ name: 'x' {0} }} input {{ name: 't' {2} }}
+    node {{ input: 'x' output: 'o' op_type: 'Own' domain: 'of.nobody' }} value_info {{ name: 'o' {1} }}
+    node {{ input: 't' input: '' input: 'o' output: 'y' op_type: 'Loop' attribute {{ name: 'body' type: 5 g {{
+      name: 'b' input {{ name: 'i' {2} }} input {{ name: 'c' {3} }} input {{ name: 's' {1} }}
+      node {{ input: 's' input: 'x' output: 'r' op_type: 'Concat' attribute {{ name: 'axis' type: 2 i: 0 }} }}
+      node {{ input: 'c' output: 'd' op_type: 'Identity' }}
+      output {{ name: 'd' {3} }} output {{ name: 'r' {1} }} }} }} }} output {{ name: 'y' {1} }})",
+      sized("n"), sized("m"), count, truth));
+  model.add_opset_import()->set_domain("of.nobody");
+  model.mutable_opset_import(1)->set_version(1);
+  const auto graph = import_message(model);
+  ASSERT_TRUE(graph.ok()) << message_of(graph);
+  std::vector<std::string> types;
+  const auto add_types = [&](const Graph& of) {
+    for (const ValueId id : of.values())
+      if (const std::string& name = of.value(id).name; name == "x" || name == "o" || name == "s")
+        types.push_back(of.value(id).type.text());
+  };
+  add_types(*graph);
+  for (const NodeId id : graph->nodes())
+    if (graph->node(id).op_type == "Loop") add_types(*std::get<GraphPtr>(graph->node(id).attributes.at("body")));
+  std::ranges::sort(types);
+  EXPECT_THAT(types, ElementsAre(R"(float32["m.?"])", R"(float32["m.?"])", "float32[n]", "float32[n]"));
+  EXPECT_THAT(round_trip(model).DebugString(), Not(HasSubstr(".?")));
+}
 
 TEST_F(Export, KeepsWhatTheGraphDoesNotRead) {
   ModelProto model = model_message(with_types(R"(

@@ -1017,7 +1017,7 @@ graph g(x: float32["0#y.1?"], v: float32[1]) -> (e) {
   e = Expand(v, s)
 })";
   constexpr std::string_view output = R"(opset 20
-graph g(x: float32["0#y.1"], v: float32[1]) -> (e) {
+graph g(x: float32["0#y.1?"], v: float32[1]) -> (e) {
   one: int64[1] = {1}
   two: int64[1] = {2}
   y = NonZero(x)

@@ -2,8 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "graph/te/symbols.h"
 #include "verify/claim_support.h"
 #include "verify/claims.h"
+#include "verify/proof/equal_sides.h"
 #include "verify/prover/prove.h"
 
 namespace isomer::verify::test {
@@ -142,6 +144,31 @@ TEST_F(LawUses, StandOnTheNumbersThere) {
   EXPECT_FALSE(may_use(kFalseLaw, {"x[1,2,6,6]", "x = x"}, "{dilations=[7,7]}"));
   EXPECT_TRUE(may_use(kFalseLaw, {"x[1,2,9,6]", "x = x"}, "{dilations=[1,1]}"));
   EXPECT_TRUE(may_use(kFalseLaw, {"x[1,2,9,9]", "x = x"}, "{dilations=[2,2]}"));
+}
+
+/// Sizes that data decide may be 0, as may what a Slice leaves; free ones are at least 1.
+TEST_F(LawUses, AskWhatHoldsWhereASizeIsZero) {
+  const Dim n = Dim::symbol("n"), decided = Dim::symbol(size_by_data("y", 1)), left = n - min(Dim(3), n);
+  const auto holds = [&](const char* text, const Shape& shape) {
+    const Axiom axiom{text, "ranked"};
+    const StatedAxiom stated{"stated", find_op("", "Relu"), &axiom, law(text)};
+    const VariableTypes types = {{"x", ValueType::tensor(DataType::kFloat32, shape)}};
+    const bool by_law = instance_of(stated, {{{"x", Term::variable("x")}}, {}, {}}, types, signatures_).ok();
+    EXPECT_EQ(by_law, !why_not_proved({law(text), types}, nullptr)) << text << isomer::text(shape);
+    return by_law;
+  };
+  constexpr const char* kMaximum =
+      "ReduceMax(Relu(x)){axes=[0,1],keepdims=0} = Relu(ReduceMax(x){axes=[0,1],keepdims=0})";
+  EXPECT_TRUE(holds(kMaximum, {1, n}));
+  for (const Dim& size : {decided, left, decided + n - 1}) EXPECT_FALSE(holds(kMaximum, {1, size})) << size.text();
+  EXPECT_TRUE(holds(kMaximum, {1, decided + n}));
+  // Nothing but the sum of none is 0, and what has no elements is equal whatever it is.
+  constexpr const char* kAlways[] = {
+      "Relu(Relu(x)) = Relu(x)", "Transpose(Relu(x)){perm=[1,0]} = Relu(Transpose(x){perm=[1,0]})",
+      "ReduceSum(Neg(x)){axes=[0,1],keepdims=0} = Neg(ReduceSum(x){axes=[0,1],keepdims=0})",
+      "ReduceMax(Relu(x)){axes=[1],keepdims=0} = Relu(ReduceMax(x){axes=[1],keepdims=0})"};
+  for (const char* always : kAlways)
+    for (const Dim& size : {n, decided, left}) EXPECT_TRUE(holds(always, {size, 2})) << always << size.text();
 }
 
 TEST_F(Proofs, CertificatesThatWereChangedDoNotReplay) {

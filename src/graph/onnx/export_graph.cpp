@@ -60,10 +60,11 @@ ValueExtra extra_of(const Value& value) {
   return extra;
 }
 
-/// The type as the file had it, where that still is what `declared` says: with denotations, and dims without a name.
-ValueInfoProto value_info(const Value& value, const std::string& name, const ValueType& type) {
+/// The type as the file had it, where that still is what `known` says: with denotations, and dims without a name.
+ValueInfoProto value_info(const Value& value, const std::string& name, const ValueType& known) {
   ValueInfoProto proto = extra_of(value).info();
   const auto kept = read_type(proto.type(), value.name);
+  const ValueType type = kept.ok() && *kept == known ? known : with_given_names(known);
   if (!kept.ok() || *kept != type || kept->kind == ValueType::Kind::kUnknown) {
     proto.clear_type();
     if (type.kind != ValueType::Kind::kUnknown) write_type(type, *proto.mutable_type());

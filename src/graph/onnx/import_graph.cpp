@@ -219,7 +219,7 @@ class GraphBuilder {
           return invalid(info.name(), "a type expected, none found");
         Value value;
         value.name = info.name();
-        value.type = type;
+        value.type = outer_ ? inner(type) : type;
         value.declared = std::move(type);
         add_extra(value, info);
         const ValueId id = graph_.add_value(std::move(value));
@@ -333,7 +333,15 @@ class GraphBuilder {
   }
   bool is_given(const std::string& name) const { return given_.contains(name) || (outer_ && outer_->is_given(name)); }
 
+  /// Of a value that is no input of the model.
+  ValueType inner(ValueType type) const {
+    return with_inner_names(std::move(type), [this](const std::string& name) { return is_free(name); });
+  }
+  bool is_free(const std::string& name) const { return outer_ ? outer_->is_free(name) : free_.contains(name); }
+
   void keep_given_names() {
+    for (const ValueInfoProto& input : proto_.input())
+      for (const auto& dim : input.type().tensor_type().shape().dim()) free_.insert(dim.dim_param());
     for (const auto* list : {&proto_.input(), &proto_.output(), &proto_.value_info()})
       for (const ValueInfoProto& info : *list)
         for (const auto& dim : info.type().tensor_type().shape().dim())
@@ -358,7 +366,8 @@ class GraphBuilder {
         Value value;
         value.name = name;
         if (const auto info = declared_.find(name); info != declared_.end()) {
-          TRY(value.type, declared_type(*info->second));
+          TRY(ValueType type, declared_type(*info->second));
+          value.type = inner(std::move(type));
           add_extra(value, *info->second);
         }
         TRY_VOID(define(name, graph_.add_value(std::move(value))));
@@ -448,7 +457,7 @@ class GraphBuilder {
         return invalid(info.name(), "an output of type {} expected, {} found", name(type.dtype),
                        name(value.type.dtype));
       if (value.type.kind == ValueType::Kind::kUnknown || (value.type.is_tensor() && !value.type.shape))
-        value.type = type;
+        value.type = inner(type);
       if (!value.declared) value.declared = std::move(type);
       // A value that is listed twice is given twice; the file says of it what it says first.
       if (seen.insert(info.name()).second) add_extra(value, info);
@@ -469,7 +478,7 @@ class GraphBuilder {
   GraphBuilder* outer_;
   Graph graph_;
   Sequences sequences_{graph_};
-  std::unordered_set<std::string> given_;  ///< names of sizes
+  std::unordered_set<std::string> given_, free_;  ///< names of sizes: all, those of inputs
   std::unordered_map<std::string, ValueId> values_;
   std::unordered_map<std::string_view, const ValueInfoProto*> declared_;
   std::vector<ValueId> captured_, captured_formals_;

@@ -3,14 +3,18 @@
 #include <algorithm>
 #include <iterator>
 
+#include "graph/each_dim.h"
 #include "graph/infer.h"
 #include "graph/onnx/parse.h"
+#include "graph/te/symbols.h"
 
 namespace isomer {
 namespace {
 
 using onnx_proto::TensorShapeProto;
 using onnx_proto::TypeProto;
+
+constexpr std::string_view kInner = ".?";
 
 /// Names that exporters write for every dim that they don't know, in small letters: used twice they don't say one size.
 constexpr std::string_view kPlaceholders[] = {"?", "*", "-1", "none", "null", "unk", "unknown", "undefined", "dynamic"};
@@ -100,6 +104,24 @@ Result<ValueType> read_type(const TypeProto& proto, std::string_view value_name)
   if (proto.tensor_type().has_shape()) {
     TRY(type.shape, read_shape(proto.tensor_type().shape(), type.dtype, value_name));
   }
+  return type;
+}
+
+ValueType with_inner_names(ValueType type, const std::function<bool(const std::string&)>& is_free) {
+  for_each_dim(type, [&](Dim& dim) {
+    dim = with_symbols(dim, [&](const std::string& name) {
+      return is_free(name) || may_be_zero(name) ? te::Expr() : te::symbol(name + std::string(kInner));
+    });
+  });
+  return type;
+}
+
+ValueType with_given_names(ValueType type) {
+  for_each_dim(type, [](Dim& dim) {
+    dim = with_symbols(dim, [](const std::string& name) {
+      return name.ends_with(kInner) ? te::symbol(name.substr(0, name.size() - kInner.size())) : te::Expr();
+    });
+  });
   return type;
 }
 

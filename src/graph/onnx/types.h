@@ -1,6 +1,7 @@
 // Types of values between ONNX's messages and ours.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -12,6 +13,12 @@ namespace isomer {
 /// Dims without value and name become symbols "value_name.axis". Types without element type are unknown; sequences,
 /// maps, optionals, sparse and opaque types are kept as they are. Errors are sentences without the value's name.
 Result<ValueType> read_type(const onnx_proto::TypeProto& proto, std::string_view value_name);
+
+/// Sizes that the file names, but for those that `is_free` says are the model's inputs': they may be 0, as their names
+/// then say, "n.?" for "n" (may_be_zero, graph/te/symbols.h).
+ValueType with_inner_names(ValueType type, const std::function<bool(const std::string&)>& is_free);
+/// The names that the file has for them.
+ValueType with_given_names(ValueType type);
 
 /// What a value is that is no tensor, for people: "a sequence of float32".
 std::string text_of_other(const ValueType& type);

@@ -9,6 +9,7 @@
 #include "graph/ops/indexing.h"
 #include "graph/ops/registry.h"
 #include "graph/te/array_parts.h"
+#include "graph/te/symbols.h"
 
 namespace isomer::ops {
 namespace {
@@ -317,7 +318,8 @@ Result<LoopTypes> loop_types(const OpContext& context, const Graph& body) {
       }
       for (size_t k = 0; k < before.shape->size(); ++k) {
         Dim& dim = (*before.shape)[k];
-        const std::string symbol = fmt::format("{}.step.{}", body.value(body.inputs()[2 + i]).name, k);
+        const std::string symbol =
+            size_by_data(body.value(body.inputs()[2 + i]).name + ".step", static_cast<int64_t>(k));
         if (dim == (*after.shape)[k] || types.varying.contains(symbol)) continue;
         types.varying.insert(symbol);
         dim = Dim::symbol(symbol);

@@ -11,6 +11,7 @@
 #include "graph/ops/registry.h"
 #include "graph/te/integer.h"
 #include "graph/te/simplifier.h"
+#include "graph/te/symbols.h"
 
 namespace isomer::ops {
 namespace {
@@ -72,10 +73,7 @@ bool has_no_zero(const OpContext& context) {
 bool is_said(const Dim& element, const Shape& from, size_t axis, bool copies_zero) {
   const bool may_copy = copies_zero && axis < from.size();
   if (element.is_constant() || (axis < from.size() && from[axis] == element)) return true;
-  const te::Interval range = te::bounds(element.expr(), [](const te::Expr& leaf) {
-    const te::Symbol* symbol = te::as<te::Symbol>(leaf);
-    return te::Interval{symbol && !is_fresh(*symbol) ? std::optional<int64_t>(1) : std::nullopt, {}};
-  });
+  const te::Interval range = te::bounds(element.expr(), range_of_size);
   if (range.low.value_or(-1) >= (may_copy ? 1 : 0)) return true;
   if (range.low.value_or(-1) < 0) return false;
   // Where a factor of the elements is 0 there are none, and a dim that is copied is 0 too, or others are.

@@ -1,5 +1,7 @@
 #include "graph/ops/operand.h"
 
+#include "graph/te/symbols.h"
+
 namespace isomer::ops {
 
 std::optional<Dim> agreed(const Dim& a, const Dim& b) {
@@ -12,7 +14,9 @@ std::optional<Dim> broadcast_dim(const Dim& a, const Dim& b) {
   if (a.is(1)) return b;
   if (a.is_constant() && b.is_constant()) return std::nullopt;
   if (a.is_constant() || b.is_constant()) return a.is_constant() ? a : b;
-  return max(a, b);
+  // Where one is 0 the other is 0 or 1.
+  const Dim least = min(a, b);
+  return te::bounds(least.expr(), range_of_size).low.value_or(0) < 1 ? max(a, b) * min(least, 1) : max(a, b);
 }
 
 te::Expr broadcast_position(const Dim& in, const Dim& out, te::Expr position) {
@@ -71,11 +75,6 @@ Shape fresh_shape(const OpContext& context, int output, int64_t rank) {
   Shape shape;
   for (int k = 0; k < rank; ++k) shape.push_back(context.fresh(output, k));
   return shape;
-}
-
-bool is_fresh(const te::Symbol& symbol) {
-  const size_t last = symbol.name.find_last_not_of("0123456789");
-  return last != std::string::npos && last + 1 < symbol.name.size() && symbol.name[last] == '.';
 }
 
 Shape concatenated(Shape head, const Shape& tail) {

@@ -37,8 +37,6 @@ te::StageValue as_type(te::Program& program, te::StageValue value, DataType dtyp
 std::vector<te::Expr> reduce_axes(size_t count);
 /// A shape of which only data decide the dims.
 Shape fresh_shape(const OpContext& context, int output, int64_t rank);
-/// Whether a symbol may be such a dim, by its name (OpContext::fresh), and so be 0; of free ones few are named so.
-bool is_fresh(const te::Symbol& symbol);
 
 /// head followed by tail.
 Shape concatenated(Shape head, const Shape& tail);

@@ -6,6 +6,7 @@
 #include "graph/infer.h"
 #include "graph/node_form.h"
 #include "graph/passes/take_branches.h"
+#include "graph/te/symbols.h"
 
 namespace isomer {
 namespace {
@@ -46,7 +47,8 @@ std::optional<Shape> common_shape(const Graph& body, ValueId formal, const Shape
     if (shape[k] == after[k]) continue;
     const bool is_named =
         declared.has_shape() && declared.shape->size() == shape.size() && !(*declared.shape)[k].is_constant();
-    shape[k] = is_named ? (*declared.shape)[k] : Dim::symbol(fmt::format("{}.step.{}", body.value(formal).name, k));
+    shape[k] = is_named ? (*declared.shape)[k]
+                        : Dim::symbol(size_by_data(body.value(formal).name + ".step", static_cast<int64_t>(k)));
   }
   return shape;
 }

@@ -4,9 +4,11 @@
 #include <map>
 #include <set>
 #include <string>
+#include <string_view>
 
 #include "graph/te/dim.h"
 #include "graph/te/expr.h"
+#include "graph/te/simplify.h"
 
 namespace isomer::te {
 
@@ -45,7 +47,7 @@ inline Expr with_names(const Expr& expr, const Replacement& names) {
   });
 }
 
-/// The names of its symbols: "group", "x.1".
+/// The names of its symbols: "group", "x.1?".
 inline std::set<std::string> names(const Expr& expr) {
   std::set<std::string> result;
   for_each_symbol(expr, [&](const std::string& name) { result.insert(name); });
@@ -55,6 +57,19 @@ inline std::set<std::string> names(const Expr& expr) {
 }  // namespace isomer::te
 
 namespace isomer {
+
+/// What the size of a value's axis is called that data decide, or that is another in each iteration: "y.1?".
+inline std::string size_by_data(std::string_view value, int64_t axis) {
+  return std::string(value) + "." + std::to_string(axis) + "?";
+}
+/// Whether a size of this name may be 0; others are at least 1.
+inline bool may_be_zero(std::string_view size) { return size.ends_with('?'); }
+/// Of a symbol, for te::bounds.
+inline te::Interval range_of_size(const te::Expr& leaf) {
+  const te::Symbol* symbol = te::as<te::Symbol>(leaf);
+  if (!symbol) return {};
+  return {may_be_zero(symbol->name) ? 0 : 1, std::nullopt};
+}
 
 template <class F>
 Dim with_symbols(const Dim& dim, F&& replace) {

@@ -20,7 +20,7 @@ te::Ranges ElementMaker::ranges() const {
     const auto* symbol = te::as<te::Symbol>(leaf);
     if (!symbol) return {};
     const auto found = extents_.find(symbol->name);
-    if (found == extents_.end()) return {1, std::nullopt};
+    if (found == extents_.end()) return {least(symbol->name), std::nullopt};
     const auto extent = te::as_constant(found->second);
     return {0, extent ? std::optional(*extent - 1) : std::nullopt};
   };

@@ -83,7 +83,10 @@ class ElementMaker {
   bool has_called() const { return called_; }  ///< a function, of what is no number
   /// A name that no other has, of an integer from 0 to below the extent.
   Bound fresh(std::string_view prefix, te::Expr extent);
-  /// Its normal form. Sizes are at least 1, indices and bounds within their extents.
+  /// What a size is at least: 0 where data decide it, unless it was said to be of something that has elements.
+  int64_t least(const std::string& size) const { return may_be_zero(size) && !filled_.contains(size) ? 0 : 1; }
+  void fill(const std::string& size) { filled_.insert(size); }
+  /// Its normal form. Sizes are what they are at least or more, indices and bounds within their extents.
   te::Expr simplified(const te::Expr& expr) const;
   /// Whether it is an index or a bound, not a size.
   bool is_bounded(const std::string& name) const { return extents_.contains(name); }
@@ -143,6 +146,7 @@ class ElementMaker {
   bool exhausted_ = false, called_ = false;
   int count_ = 0;
   std::map<std::string, te::Expr, std::less<>> extents_;
+  std::set<std::string> filled_;
   mutable std::unordered_map<te::Expr, te::Expr> simplified_;
 };
 

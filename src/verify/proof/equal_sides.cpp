@@ -25,6 +25,8 @@ std::optional<std::string> why_not_proved(const LawSizes& sizes, Oracle* oracle)
   }
   if (has_no_elements(*left)) return std::nullopt;
   for (const Dim& dim : *left->shape) {
+    // Where it is 0 neither side has elements.
+    if (const std::string* size = only_name(dim)) make.fill(*size);
     const Bound bound = make.fresh("i", dim.expr());
     // A dim of 1 has one index.
     position.push_back(dim.is(1) ? te::index(0) : te::symbol(bound.name));

@@ -1,6 +1,6 @@
 // Whether both sides of a law have the same elements, for sizes that are names or numbers. What is claimed: for all
-// sizes of at least 1 for which all that is computed on the way has elements, both sides are equal over the reals,
-// functions having values everywhere and integers no limits. Test: tests/verify/prove_law_test.cpp
+// sizes (ElementMaker::least) for which all that is computed on the way has elements, both sides are equal over the
+// reals, functions having values everywhere and integers no limits. Test: tests/verify/prove_law_test.cpp
 #pragma once
 
 #include <optional>

@@ -13,14 +13,14 @@ void add_range(const Bound& bound, Facts& facts) {
   facts.push_back(at < bound.extent);
 }
 
-/// Whether they contradict each other, sizes being at least 1, without asking the solver.
+/// Whether they contradict each other, without asking the solver.
 bool IndexFacts::can_be_told(const Facts& facts, const te::Expr& opposite) const {
   Facts all = facts;
   all.push_back(opposite);
   std::set<std::string> sizes;
   for (const te::Expr& each : all) sizes.merge(names(each));
   for (const std::string& name : sizes)
-    if (!make_.is_bounded(name)) all.push_back(te::index(1) <= te::symbol(name));
+    if (!make_.is_bounded(name)) all.push_back(te::index(make_.least(name)) <= te::symbol(name));
   return are_contradictory(all);
 }
 

@@ -19,7 +19,7 @@ class ElementComparison;
 class Oracle {
  public:
   virtual ~Oracle() = default;
-  /// Whether the condition holds for all integers for which the facts do, sizes being at least 1.
+  /// Whether the condition holds for all integers for which the facts do.
   virtual bool follows(const Facts& facts, const te::Expr& condition, const ElementMaker& make) = 0;
   /// Whether the element is zero wherever the facts hold. `comparison` says which of its sums are the same.
   virtual bool is_zero(const Element& element, const Facts& facts, ElementMaker& make,
@@ -33,7 +33,7 @@ class IndexFacts {
   /// Without an oracle (nullptr) what it would have to tell is not found.
   IndexFacts(Oracle* oracle, const ElementMaker& make) : oracle_(oracle), make_(make) {}
 
-  /// Whether the condition was found to hold for all integers for which the facts do, sizes being at least 1.
+  /// Whether the condition was found to hold for all integers for which the facts do.
   bool follows(const Facts& facts, const te::Expr& condition);
   /// Of index arithmetic, normal forms with the names within their extents: the facts must say so too.
   bool are_equal(const Facts& facts, const te::Expr& a, const te::Expr& b);

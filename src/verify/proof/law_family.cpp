@@ -8,7 +8,7 @@ namespace isomer::verify {
 namespace {
 
 constexpr std::array<std::string_view, 5> kFamilies = {"equal", "broadcast", "ranked", "matrices", "images"};
-constexpr std::string_view kRank = "rank", kBack = "back", kAxes = "axes", kShape = "shape";
+constexpr std::string_view kRank = "rank", kBack = "back", kAxes = "axes", kShape = "shape", kOfFloats = " of floats";
 constexpr std::array<DrawnValues, 8> kValues = {{{"strides", 1, 2},
                                                  {"dilations", 1, 2},
                                                  {"pads", 0, 2},
@@ -19,10 +19,6 @@ constexpr std::array<DrawnValues, 8> kValues = {{{"strides", 1, 2},
                                                  {"keepdims", 0, 1}}};
 /// Attributes that draws set beside those, to any value.
 constexpr std::array<std::string_view, 4> kAnyValue = {"axis", "perm", "epsilon", "momentum"};
-
-bool is_rank_between(const ValueType& type, size_t least, size_t most) {
-  return type.shape->size() >= least && type.shape->size() <= most;
-}
 
 bool broadcast_together(std::span<const ValueType> types) {
   Shape common;
@@ -35,8 +31,6 @@ bool broadcast_together(std::span<const ValueType> types) {
     }
   return true;
 }
-
-constexpr std::string_view kOfFloats = " of floats";
 
 }  // namespace
 
@@ -77,7 +71,7 @@ bool is_of_family(std::string_view family, std::span<const ValueType> variables)
   family = shapes_of(family);
   const auto all = [&](const auto& is_so) { return std::ranges::all_of(variables, is_so); };
   const auto ranks_between = [&](size_t least, size_t most) {
-    return all([&](const ValueType& type) { return is_rank_between(type, least, most); });
+    return all([&](const ValueType& type) { return least <= type.shape->size() && type.shape->size() <= most; });
   };
   const auto one_rank = [&] {
     return all([&](const ValueType& type) { return type.shape->size() == variables[0].shape->size(); });

@@ -19,7 +19,7 @@ namespace isomer::verify {
 /// integers, which wrap: |a·b| = |a|·|b|.
 bool is_shape_family(std::string_view family);
 
-/// Whether a law's variables may have such types in draws of the family, ranks and sizes aside: sizes of at least 1,
+/// Whether a law's variables may have such types in draws of the family, ranks and sizes aside: no size of 0,
 /// one element type, of floats if it says so. A number, of no element type, is of any. A law may be used where it is
 /// checked, not beyond.
 bool is_drawn(std::string_view family, std::span<const ValueType> variables);

@@ -480,13 +480,13 @@ class Ledger::Reader {
       });
   }
 
-  /// A size that data decide is called after its value and axis, "value.1": none that was given may be.
+  /// A size that data decide is called after its value and axis, "value.1?": none that was given may be.
   Result<void> check_names(const Graph& graph) const {
     for (const ValueId id : graph.values()) {
       const Value& value = graph.value(id);
       if (!value.producer.valid() || !value.type.has_shape()) continue;
       for (size_t k = 0; k < value.type.shape->size(); ++k) {
-        const std::string size = fmt::format("{}.{}", value.name, k);
+        const std::string size = size_by_data(value.name, static_cast<int64_t>(k));
         if ((*value.type.shape)[k] == Dim::symbol(size) && given_.contains(size))
           return unsupported(value.name, "a value of another name expected, a size is called {}", size);
       }

@@ -27,15 +27,13 @@ bool fails_at_numbers(const StatedAxiom& axiom, const Bindings& numbers) {
 
 /// Whether a law holds at these numbers for its open integers and parameters, on these types. It was proved for numbers
 /// that were drawn, not for these, so both sides' elements are compared here, without a solver. Where that does not
-/// tell, the numbers must be such as draws make, and nothing found that refutes the law there.
-bool holds_at_numbers(const StatedAxiom& axiom, const Bindings& numbers, const VariableTypes& types) {
-  const Law at{substitute(axiom.law.left, numbers), substitute(axiom.law.right, numbers), {}};
+/// tell, the numbers must be such as draws make, no size may be 0, and nothing found that refutes the law there.
+bool holds_at_numbers(const StatedAxiom& axiom, const Law& at, Bindings open, const VariableTypes& types,
+                      bool is_filled) {
   if (!why_not_proved({at, types}, nullptr)) return true;
-  Bindings open = numbers;
   std::erase_if(open.integers, [&](const auto& named) { return dim_named(named.first, types).has_value(); });
-  const auto is_drawn_integer = [](const auto& named) { return is_drawn(named.second); };
-  const auto is_drawn_rest = [](const auto& named) { return has_drawn_values(named.second); };
-  return std::ranges::all_of(open.integers, is_drawn_integer) && std::ranges::all_of(open.rests, is_drawn_rest) &&
+  return is_filled && std::ranges::all_of(open.integers, [](const auto& named) { return is_drawn(named.second); }) &&
+         std::ranges::all_of(open.rests, [](const auto& named) { return has_drawn_values(named.second); }) &&
          !fails_at_numbers(axiom, open);
 }
 
@@ -43,14 +41,6 @@ std::string text_of(const VariableTypes& types) {
   std::string result;
   for (const auto& [name, type] : types) result += fmt::format(";{}:{}", name, type.text());
   return result;
-}
-
-std::string question(const StatedAxiom& axiom, const Bindings& numbers, const VariableTypes& types) {
-  std::string result(axiom.axiom->law);
-  for (const auto& [name, integer] : numbers.integers) result += fmt::format(";{}={}", name, integer.text());
-  for (const auto& [name, parameters] : numbers.rests)
-    for (const auto& [parameter, value] : parameters) result += fmt::format(";{}.{}={}", name, parameter, text(value));
-  return result + text_of(types);
 }
 
 /// What a use without a law says.
@@ -100,12 +90,15 @@ Result<Law> instance_of(const StatedAxiom& axiom, const Bindings& bindings, cons
   const auto ranks = ranks_said(law);
   std::vector<ValueType> all_types, bound;
   VariableTypes variable_types;
+  const ElementMaker sizes;
+  bool is_filled = true;
   for (const std::string& name : variables({law.left, law.right})) {
     const auto found = bindings.tensors.find(name);
     if (found == bindings.tensors.end()) return invalid(law.text(), "a term for {} expected, none found", name);
     TRY(const TypedTerm typed, spelled_out(found->second, types, signatures));
     all_types.push_back(typed.type);
     variable_types.emplace(name, typed.type);
+    for_each_dim(typed.type, [&](const Dim& d) { is_filled &= d.is_constant() || sizes.is_at_least_one(d.expr()); });
     if (!ranks.contains(name)) bound.push_back(typed.type);
   }
   if (!is_drawn(axiom.axiom->shapes, all_types))
@@ -128,11 +121,13 @@ Result<Law> instance_of(const StatedAxiom& axiom, const Bindings& bindings, cons
     return invalid(law.text(), "the condition expected to hold");
   // What does not fit together is refused before numbers are tried.
   TRY(Law sides, spelled_claim({substitute(law.left, all), substitute(law.right, all), {}}, types, signatures));
-  Bindings numbers{{}, all.integers, all.rests};
-  const bool has_numbers = !numbers.rests.empty() || !integer_names(law).empty();
-  if (has_numbers && !signatures.remembered(question(axiom, numbers, variable_types),
-                                            [&] { return holds_at_numbers(axiom, numbers, variable_types); }))
-    return invalid(law.text(), "numbers expected for which the law is proved, others found");
+  // Laws were checked on sizes of at least 1, and for these names of integers and parameters on some.
+  const Bindings numbers{{}, all.integers, all.rests};
+  const Law at{substitute(law.left, numbers), substitute(law.right, numbers), {}};
+  if ((!is_filled || !numbers.rests.empty() || !integer_names(law).empty()) &&
+      !signatures.remembered(fmt::format("{};{}{}", law.text(), at.text(), text_of(variable_types)),
+                             [&] { return holds_at_numbers(axiom, at, numbers, variable_types, is_filled); }))
+    return invalid(law.text(), "numbers and sizes expected for which the law is proved, others found");
   return sides;
 }
 

@@ -109,7 +109,7 @@ std::optional<std::string> smt_facts(std::span<const te::Expr> facts, std::span<
   std::string result;
   for (const std::string& name : all) {
     result += fmt::format("(declare-const |{}| Int)\n", name);
-    if (!make.is_bounded(name)) result += fmt::format("(assert (>= |{}| 1))\n", name);
+    if (!make.is_bounded(name)) result += fmt::format("(assert (>= |{}| {}))\n", name, make.least(name));
   }
   for (const te::Expr& fact : facts) {
     const Text text = smt_text(fact);

@@ -17,7 +17,7 @@ std::string smt_joined(std::string_view operation, const std::vector<std::string
 /// Arithmetic over integers in SMT-LIB's words, divisions as tensor expressions have them; nothing where there are no
 /// words for it.
 std::optional<std::string> smt_text(const te::Expr& expr);
-/// The declarations of the names in these, the sizes among them at least 1, and that the facts hold.
+/// The declarations of the names in these, sizes what they are at least or more, and that the facts hold.
 std::optional<std::string> smt_facts(std::span<const te::Expr> facts, std::span<const te::Expr> others,
                                      const ElementMaker& make);
 
