@@ -15,7 +15,7 @@ namespace {
 
 /// What an axis of a loop's state is called where iterations change it.
 std::string step_size(const Graph& body, ValueId formal, size_t axis) {
-  return fmt::format("{}.step.{}", body.value(formal).name, axis);
+  return size_by_data(body.value(formal).name + ".step", static_cast<int64_t>(axis));
 }
 
 /// What a row asked of a body last, and was told.
@@ -58,9 +58,9 @@ bool holds_in_each(const Graph& body, const Asked& asked) {
 }
 
 /// What ends the names of sizes that iterations change, which begin with axis and input: a '#' tells them from names
-/// that files give.
+/// that files give. They may be 0 (`may_be_zero`).
 std::string of_steps(const Node& node, int depth) {
-  return fmt::format(" {} {}::{}#", depth, node.domain, node.op_type);
+  return fmt::format(" {} {}::{}#?", depth, node.domain, node.op_type);
 }
 
 /// Whether something outside of the body has a size that is called as a step's.

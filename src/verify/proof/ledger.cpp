@@ -415,7 +415,7 @@ class Ledger::Reader {
     // change are called after the place of what has them.
     for (size_t k = 0; k < graph.inputs().size() && !around.empty(); ++k)
       for_each_dim(graph.value(graph.inputs()[k]).type, [&](const Dim& dim) {
-        if (const auto* step = only_name(dim); step && step->ends_with('#')) given_.insert_or_assign(*step, *step);
+        if (const auto* step = only_name(dim); step && step->ends_with("#?")) given_.insert_or_assign(*step, *step);
       });
     give(graph, graph.captures(), prefix_);
     give(graph, graph.inputs(), prefix_);
