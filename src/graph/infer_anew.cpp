@@ -125,6 +125,6 @@ Result<void> infer_at(Graph& graph, int depth) {
 
 }  // namespace
 
-Result<void> infer_anew(Graph& graph) { return infer_at(graph, 0); }
+Result<void> infer_anew(Graph& graph, int depth) { return infer_at(graph, depth); }
 
 }  // namespace isomer

@@ -863,6 +863,43 @@ graph g(a: float32[4], b: float32[4]) -> (o: int64[2]) {
     EXPECT_NE(refusal(input, output, {first, second, SameStep{shape, made, {}}}), "") << made;
 }
 
+/// A loop that a step reads inside of a body has inputs of its own: what it captures is not among them.
+TEST_F(Proofs, OfLoopsInLoopsTellTheirInputsApart) {
+  constexpr std::string_view input = R"(opset 20
+graph g(x: float32[3], x0: float32[3], e: float32[2]) -> (o) {
+  m: int64[] = {3}
+  o = Loop(m, _, x) captures (x0, e) {body = graph b(i: int64[], c: bool[], s) captures (p: float32[3], q: float32[2])
+      -> (d, t) {
+    d = Identity(c)
+    r = Scan(p, q) captures (s) {num_scan_inputs = 1, body = graph f(a, h: float32[]) captures (u: float32[3]) -> (v) {
+      v = Add(a, u)
+    }}
+    t = Identity(r)
+  }}
+})";
+  constexpr std::string_view output = R"(opset 20
+graph g(x: float32[3], x0: float32[3], e: float32[2]) -> (o) {
+  two: int64[] = {2}
+  m: int64[] = {3}
+  l = Loop(two, _, x0) {body = graph f(i: int64[], c: bool[], a) -> (d, v) {
+    d = Identity(c)
+    v = Add(a, a)
+  }}
+  o = Loop(m, _, x) captures (l) {body = graph b(i: int64[], c: bool[], s) captures (k: float32[3]) -> (d, t) {
+    d = Identity(c)
+    t = Identity(k)
+  }}
+})";
+  EXPECT_EQ(refusal(input, input, {}), "");
+  int expanded = 0;
+  for (int number = 0; number < 24; ++number) {
+    const std::string why = refusal(input, output, {ExpandStep{number}});
+    EXPECT_NE(why, "") << number;
+    expanded += why.find(kDoesNotFollow) != std::string::npos;
+  }
+  EXPECT_GE(expanded, 1);
+}
+
 /// What bodies are given is of the types that loops give, whatever is stated of it.
 TEST_F(Proofs, WhatIsStatedOfFormalsIsNotBelieved) {
   constexpr std::string_view kLoop = R"(opset 20

@@ -74,7 +74,7 @@ ProofRecorder::Seen ProofRecorder::seen(const Graph& graph, const Ledger::Number
 Result<ProofRecorder> ProofRecorder::start(const Graph& model, FloatMode fp, Theory& theory) {
   ProofRecorder recorder(theory, fp);
   TRY(const Ledger::Numbers numbers, recorder.proof_->read_input(model));
-  recorder.number(listed(model, numbers));
+  recorder.number(listed(model, numbers, model.values()));
   recorder.now_ = seen(model, numbers);
   return recorder;
 }
@@ -665,7 +665,7 @@ Result<void> ProofRecorder::finish(const Graph& last, const Graph& written) {
   const OutputStep step = output_step(last, written);
   TRY(const Ledger::Numbers numbers, proof_->read_output(written, step));
   steps_.push_back(step);
-  number(listed(written, numbers));
+  number(listed(written, numbers, written.values()));
   for (size_t k = 0; k < written.outputs().size(); ++k)
     if (!prove(now_.at(last.outputs()[k]), numbers.at(written.outputs()[k])))
       return unproved(written, written.outputs()[k]);

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "graph/edit.h"
 #include "graph/equal.h"
@@ -14,6 +13,7 @@
 #include "graph/rounding.h"
 #include "graph/text.h"
 #include "util/append.h"
+#include "util/parse_number.h"
 #include "verify/proof/same_elements.h"
 
 namespace isomer::substitutions {
@@ -30,28 +30,20 @@ bool is_constant(const Term& term) { return std::holds_alternative<Term::Number>
 
 /// "%12"
 std::optional<int> number_in(std::string_view name) {
-  int number = 0;
-  if (!name.starts_with('%')) return std::nullopt;
-  const auto parsed = std::from_chars(name.data() + 1, name.data() + name.size(), number);
-  return parsed.ec == std::errc() && parsed.ptr == name.data() + name.size() ? std::optional(number) : std::nullopt;
+  return name.starts_with('%') ? parse_number<int>(name.substr(1)) : std::nullopt;
 }
 
-/// Those of the values that have numbers, then those of bodies.
-std::vector<int> listed(const Graph& graph, const std::vector<ValueId>& values, const Ledger::Numbers& numbers) {
+}  // namespace
+
+std::vector<int> listed(const Graph& graph, const Ledger::Numbers& numbers, const std::vector<ValueId>& values) {
   std::vector<int> result;
   for (const ValueId id : values)
     if (numbers.at(id) >= 0) result.push_back(numbers.at(id));
   for (const auto& [place, bodies] : numbers.bodies) {
     const auto graphs = bodies_of(graph.node(place.first).attributes.find(place.second)->second);
-    for (size_t k = 0; k < bodies.size(); ++k) append(result, listed(*graphs[k], graphs[k]->values(), bodies[k]));
+    for (size_t k = 0; k < bodies.size(); ++k) append(result, listed(*graphs[k], bodies[k], graphs[k]->values()));
   }
   return result;
-}
-
-}  // namespace
-
-std::vector<int> listed(const Graph& graph, const Ledger::Numbers& numbers) {
-  return listed(graph, graph.values(), numbers);
 }
 
 ProofSteps::ProofSteps(Laws& laws, FloatMode granted)
@@ -93,9 +85,9 @@ Result<Ledger::Numbers> ProofSteps::read_output(const Graph& model, const Output
 }
 
 Result<Ledger::Numbers> ProofSteps::read(Graph model, const std::vector<int>& inputs) {
-  TRY_VOID(infer_anew(model));
+  TRY_VOID(infer_anew(model, ledger_.depth(inputs)));
   TRY(Ledger::Numbers numbers, ledger_.add(model, inputs));
-  append(numbered_, listed(model, numbers));
+  append(numbered_, listed(model, numbers, model.values()));
   return numbers;
 }
 
@@ -142,7 +134,7 @@ Result<Ledger::Numbers> ProofSteps::place(Graph& graph, const std::vector<int>& 
     inputs.push_back(values[k]);
   }
   graph.set_inputs(std::move(formals));
-  TRY_VOID(infer_anew(graph));
+  TRY_VOID(infer_anew(graph, ledger_.depth(inputs)));
   return ledger_.add(graph, inputs);
 }
 
@@ -157,7 +149,7 @@ Result<ProofSteps::Taken> ProofSteps::done(const MakeStep& step) {
     TRY(values.emplace_back(), value(*number));
   }
   TRY(const Ledger::Numbers numbers, place(graph, values));
-  return Taken{listed(graph, made, numbers)};
+  return Taken{listed(graph, numbers, made)};
 }
 
 Result<int> ProofSteps::evaluate(const Term& term, DataType dtype, Evaluated& made) {
@@ -274,10 +266,8 @@ Result<ProofSteps::Taken> ProofSteps::done(const FoldStep& step) {
   Taken taken{{}, computed.float_class};
   TRY_VOID(allow(taken.float_class));
   // Strictly, the constant is what a runtime rounds to.
-  te::RoundedTensor constant{te::to_tensor(made.value), {}};
-  if (!is_strict()) {
-    TRY(constant, te::rounded(made));
-  }
+  TRY(const te::RoundedTensor constant,
+      is_strict() ? te::RoundedTensor{te::to_tensor(made.value), {}} : te::rounded(made));
   TRY_VOID(ledger_.round(known, constant));
   return taken;
 }
@@ -310,12 +300,12 @@ Result<ProofSteps::Taken> ProofSteps::done(const ExpandStep& step) {
   TRY_VOID(allow(taken.float_class));
   TRY_VOID(infer_node(part.graph, part.node));
   TRY_VOID(reform_node(part.graph, part.node, node.op->expand));
-  TRY_VOID(infer_anew(part.graph));
+  TRY_VOID(infer_anew(part.graph, ledger_.depth(part.inputs)));
   const std::vector<int> whole = ledger_.siblings(*value(step.value));
   TRY(const Ledger::Numbers numbers, ledger_.add(part.graph, part.inputs));
   for (size_t k = 0; k < std::min(whole.size(), part.graph.outputs().size()); ++k)
     if (const int made = numbers.at(part.graph.outputs()[k]); made >= 0) TRY_VOID(ledger_.merge(whole[k], made));
-  taken.made = listed(part.graph, numbers);
+  taken.made = listed(part.graph, numbers, part.graph.values());
   return taken;
 }
 

@@ -77,7 +77,7 @@ class ProofSteps {
   std::map<std::string, Rule, std::less<>> rules_;
 };
 
-/// The values of a graph that have numbers, in the order in which steps count them.
-std::vector<int> listed(const Graph& graph, const verify::Ledger::Numbers& numbers);
+/// Those of a graph's values that have numbers, then those of its bodies: in the order in which steps count them.
+std::vector<int> listed(const Graph& graph, const verify::Ledger::Numbers& numbers, const std::vector<ValueId>& values);
 
 }  // namespace isomer::substitutions

@@ -15,7 +15,7 @@ Result<Program> program_of(const Graph& graph, Theory& theory) {
   const auto value_of = [&](ValueId id) {
     if (!id.valid()) return -1;
     if (const auto known = values.find(id); known != values.end()) return known->second;
-    Leaf leaf{id, std::nullopt, reader.type_of(id), graph.is_constant(id)};
+    Leaf leaf{id, std::nullopt, theory.signatures().type_id(graph.value(id).type), graph.is_constant(id)};
     const Value& value = graph.value(id);
     if (leaf.is_constant && value.constant && value.constant->dims().empty() && is_computable(value.constant->dtype()))
       leaf.number = value.constant->number(0);
@@ -36,7 +36,7 @@ Result<Program> program_of(const Graph& graph, Theory& theory) {
       for (const auto* list : {&node.inputs, &node.captures})
         for (const ValueId input : *list) arguments.push_back(value_of(input));
       for (const ValueId output : node.outputs)
-        if (output.valid()) types.push_back(reader.type_of(output));
+        if (output.valid()) types.push_back(theory.signatures().type_id(graph.value(output).type));
     }
     int value =
         program

@@ -62,8 +62,15 @@ Ledger::Node Ledger::canonical(const Node& node) const {
   return result;
 }
 
+int Ledger::depth(std::span<const int> values) const {
+  int deepest = 0;
+  for (const int value : values) deepest = std::max(deepest, value < 0 ? 0 : depths_[static_cast<size_t>(value)]);
+  return deepest;
+}
+
 int Ledger::make(Node node, int type) {
   const int value = size();
+  depths_.push_back(depth(node.arguments));
   for (const int argument : node.arguments)
     if (argument >= 0) parents_[static_cast<size_t>(leader(argument))].push_back(value);
   nodes_.push_back(std::move(node));
@@ -434,6 +441,7 @@ class Ledger::Reader {
       const std::string name =
           around.empty() ? "input " + value.name : fmt::format("formal {} {} of {}: {}", k, depth, around, type.text());
       TRY(const int number, ledger_.value_of({ledger_.symbol_named(name), 0, {}, false}, type, placed(value.content)));
+      if (!around.empty()) ledger_.depths_[static_cast<size_t>(number)] = depth;
       set(graph.inputs()[k], number);
     }
     for (size_t k = 0; k < captured.size(); ++k) set(graph.captures()[k], captured[k]);
@@ -446,7 +454,7 @@ class Ledger::Reader {
       std::vector<int> arguments;
       for (size_t k = 0; k < count_given(node.inputs); ++k) arguments.push_back(numbers.at(node.inputs[k]));
       TRY_VOID(read_bodies(graph, id, depth, numbers, arguments));
-      TRY(const std::vector<int> outputs, raw(graph, node, arguments));
+      TRY(const std::vector<int> outputs, raw(graph, node, arguments, depth));
       for (size_t k = 0; k < node.outputs.size(); ++k)
         if (node.outputs[k].valid()) {
           set(node.outputs[k], outputs[k]);
@@ -531,13 +539,16 @@ class Ledger::Reader {
     return {};
   }
 
-  Result<std::vector<int>> raw(const Graph& graph, const isomer::Node& node, const std::vector<int>& arguments) {
+  Result<std::vector<int>> raw(const Graph& graph, const isomer::Node& node, const std::vector<int>& arguments,
+                               int depth) {
     const int symbol = node.op ? ledger_.symbol_of(node) : instance(graph, node, arguments);
     std::vector<int> outputs;
     for (size_t k = 0; k < node.outputs.size(); ++k) {
       const Value made = node.outputs[k].valid() ? graph.value(node.outputs[k]) : Value();
       TRY(const int output,
           ledger_.value_of({symbol, static_cast<int>(k), arguments, false}, placed(made.type), placed(made.content)));
+      int& known = ledger_.depths_[static_cast<size_t>(output)];
+      known = std::min(known, depth);  // what its bodies are given is bound
       outputs.push_back(output);
     }
     return outputs;
@@ -573,7 +584,7 @@ class Ledger::Reader {
 
 Result<Ledger::Numbers> Ledger::add(const Graph& graph, std::span<const int> inputs) {
   ++graphs_;
-  return Reader(*this).read(graph, inputs, {}, 0, "");
+  return Reader(*this).read(graph, inputs, {}, depth(inputs), "");
 }
 
 }  // namespace isomer::verify

@@ -5,7 +5,8 @@
 // tests/substitutions/proof_test.cpp
 //
 // Bodies of control flow are values, too: what a branch gives is an argument of its If. A loop's body is over formal
-// values; those of one depth, place and type are one, as bound names are (de Bruijn's levels).
+// values; those of one depth, place and type are one, as bound names are (de Bruijn's levels). A graph on
+// values that hang on some is read below these: its own formals are others.
 #pragma once
 
 #include <functional>
@@ -95,6 +96,8 @@ class Ledger {
   const te::RoundedTensor* rounded(int value) const;
   /// Nothing where no elements are known.
   std::optional<Content> content(int value) const;
+  /// In how many loops the deepest formal stands that one of the values hangs on.
+  int depth(std::span<const int> values) const;
   int leader(int value) const { return leaders_[static_cast<size_t>(value)]; }
 
  private:
@@ -144,6 +147,7 @@ class Ledger {
   bool exact_;
   std::vector<Node> nodes_;
   std::vector<int> leaders_, types_;       ///< types by leader
+  std::vector<int> depths_;
   std::vector<std::vector<int>> parents_;  ///< by leader: values of which one of the class is an argument
   std::vector<std::vector<int>> members_;
   std::unordered_map<Node, int, NodeHash> known_;

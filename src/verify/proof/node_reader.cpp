@@ -186,14 +186,12 @@ std::optional<SpelledNode> NodeReader::read(NodeId id) {
   std::vector<int> key = {signatures_.operation_id(*node.op, attributes), static_cast<int>(node.outputs.size())};
   for (size_t k = 0; k < node.inputs.size(); ++k) {
     const auto list = integers_at(graph_, node, k);
-    key.push_back(node.inputs[k].valid() ? type_of(node.inputs[k]) : -1);
+    key.push_back(node.inputs[k].valid() ? signatures_.type_id(graph_.value(node.inputs[k]).type) : -1);
     key.push_back(list ? signatures_.operation_id(*node.op, {{"", *list}}) : -1);
   }
   const auto [known, is_new] = known_.try_emplace(std::move(key));
   if (is_new) known->second = NodeSpeller(graph_, signatures_).spell(id, attributes);
   return known->second;
 }
-
-int NodeReader::type_of(ValueId value) { return signatures_.type_id(graph_.value(value).type); }
 
 }  // namespace isomer::verify

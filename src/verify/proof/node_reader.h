@@ -25,7 +25,6 @@ class NodeReader {
 
   /// Nothing where terms can't write the node.
   std::optional<SpelledNode> read(NodeId id);
-  int type_of(ValueId value);
 
  private:
   const Graph& graph_;
