@@ -321,7 +321,8 @@ TEST(GpuSpace, ManyProductsHaveTiles) {
   expect_same(cases, random);
 }
 
-/// A step reads of the one before what other blocks of threads wrote: it is a launch of its own.
+/// A step that reads of the one before what other blocks of threads wrote is a launch of its own; where each place
+/// needs its own steps alone, a thread takes them all.
 TEST(GpuSpace, StepsOfSeveralAxesHaveManyBlocks) {
   Random random(47);
   std::vector<Case> cases;
@@ -334,8 +335,9 @@ TEST(GpuSpace, StepsOfSeveralAxesHaveManyBlocks) {
                              {{4, 5, 33}}};
     const Kernel kernel = lowered(example);
     cases.push_back(made(example, default_gpu_schedule(Schedule(kernel)), kernel, cases.size()));
-    EXPECT_TRUE(std::ranges::any_of(cases.back().code.launches, [](const CudaLaunch& each) {
-      return each.turns == 4 && each.launch.blocks[0] == 2;
+    const int turns = std::string_view(last) == "state0[i0, i1]" ? 1 : 4;
+    EXPECT_TRUE(std::ranges::any_of(cases.back().code.launches, [&](const CudaLaunch& each) {
+      return each.turns == turns && each.launch.blocks[0] == 2;
     })) << cases.back().code.text;
   }
   expect_same(cases, random);
