@@ -30,8 +30,8 @@ te::Array moved_input(const te::Array& array, const RandomRounding& movement, Ra
 /// What an operator computes on its way, moved too: exp(x) in Elu's exp(x) - 1, which is small where rounding it is
 /// not, 1 + erf(x) in Gelu. Functions that no runtime computes exactly are meant, and sums and products of them, in the
 /// stages of a program that are maps or reductions; what a stage gives in the end is left to move_elements. And what is
-/// rounded to quantized numbers where they were made of such: QLinearConv, QLinearAdd; and what a program itself rounds to
-/// a narrower type at its end.
+/// rounded to quantized numbers where they were made of such: QLinearConv, QLinearAdd; and what a program itself rounds
+/// to a narrower type at its end.
 void move_inside(te::Program& program, const RandomRounding& movement, Random& random);
 
 }  // namespace isomer

@@ -123,8 +123,10 @@ TEST_F(RulesFiles, BrokenLinesOfRulesGetASentence) {
   };
   says("# isomer", "# laws 01", "line 1", "laws by their names expected, a file of an older version found");
   says("# isomer", "# other", "", "a line '# isomer library generate …' expected, none found");
-  says("rule0\tsign-of-zero\t", "rule0\t", "line 2", "name, class, outputs, example between tabs expected, 3 fields found");
-  says("rule0\tsign-of-zero", "rule0\tround", "line 2", "a class of floating point such as exact expected, 'round' found");
+  says("rule0\tsign-of-zero\t", "rule0\t", "line 2",
+       "name, class, outputs, example between tabs expected, 3 fields found");
+  says("rule0\tsign-of-zero", "rule0\tround", "line 2",
+       "a class of floating point such as exact expected, 'round' found");
   says("rule1\t", "rule0\t", "line 3", "a name of its own expected, a second rule 'rule0' found");
   says(" = Concat(", " == Concat(", "line 2", "left ; … = right ; … expected");
   says("MatMul(x,v) ; ", "", "line 4", "as many outputs on both sides expected, 1 and 2 found");

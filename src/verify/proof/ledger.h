@@ -146,7 +146,7 @@ class Ledger {
   Commutes commutes_;
   bool exact_;
   std::vector<Node> nodes_;
-  std::vector<int> leaders_, types_;       ///< types by leader
+  std::vector<int> leaders_, types_;  ///< types by leader
   std::vector<int> depths_;
   std::vector<std::vector<int>> parents_;  ///< by leader: values of which one of the class is an argument
   std::vector<std::vector<int>> members_;
