@@ -19,11 +19,11 @@ std::string step_size(const Graph& body, ValueId formal, size_t axis) {
 }
 
 /// What a row asked of a body last, and was told.
-struct Asked {
+struct BodyTypes {
   std::vector<ValueType> given, made;
 };
 
-Asked asked_of_body(const Graph& graph, NodeId id) {
+BodyTypes asked_of_body(const Graph& graph, NodeId id) {
   const Node& node = graph.node(id);
   const OpContext known = context_of(graph, id);
   std::vector<OpContext::Input> inputs;
@@ -33,18 +33,18 @@ Asked asked_of_body(const Graph& graph, NodeId id) {
   }
   std::vector<std::string> names;
   for (const ValueId output : node.outputs) names.push_back(output.valid() ? graph.value(output).name : "");
-  Asked last;
+  BodyTypes last;
   const OpContext context(*node.op, node.attributes, known.label(), std::move(inputs), std::move(names),
                           [&](const Graph& body, const std::vector<ValueType>& types) {
                             auto made = known.infer_body(body, types);
                             last = {types, made.ok() ? *made : std::vector<ValueType>()};
                             return made;
                           });
-  return infer_types(context).ok() ? last : Asked();
+  return infer_types(context).ok() ? last : BodyTypes();
 }
 
 /// Whether the states are after an iteration as they were before it, but for sizes that are called after steps.
-bool holds_in_each(const Graph& body, const Asked& asked) {
+bool holds_in_each(const Graph& body, const BodyTypes& asked) {
   for (size_t k = 2; k < asked.given.size(); ++k) {
     const ValueType &before = asked.given[k], &after = asked.made[k - 1];
     if (!before.has_shape()) continue;
@@ -59,7 +59,7 @@ bool holds_in_each(const Graph& body, const Asked& asked) {
 
 /// What ends the names of sizes that iterations change, which begin with axis and input: a '#' tells them from names
 /// that files give. They may be 0 (`may_be_zero`).
-std::string of_steps(const Node& node, int depth) {
+std::string step_suffix(const Node& node, int depth) {
   return fmt::format(" {} {}::{}#?", depth, node.domain, node.op_type);
 }
 
@@ -70,7 +70,7 @@ bool is_step_named(const Graph& graph, const Node& node, const Graph& body, int 
     for (const ValueId id : *list)
       if (id.valid()) for_each_dim(graph.value(id).type, [&](const Dim& dim) { outside.merge(names(dim)); });
   return std::ranges::any_of(outside, [&](const std::string& name) {
-    return name.ends_with(of_steps(node, depth)) || std::ranges::any_of(body.inputs(), [&](ValueId formal) {
+    return name.ends_with(step_suffix(node, depth)) || std::ranges::any_of(body.inputs(), [&](ValueId formal) {
              return name.starts_with(body.value(formal).name + ".step.");
            });
   });
@@ -79,7 +79,7 @@ bool is_step_named(const Graph& graph, const Node& node, const Graph& body, int 
 /// What a body at a depth is given, whenever it runs.
 std::vector<ValueType> formal_types(const Graph& graph, NodeId id, const Graph& body, int depth) {
   const Node& node = graph.node(id);
-  Asked asked = asked_of_body(graph, id);
+  BodyTypes asked = asked_of_body(graph, id);
   const std::vector<ValueType> unknown(body.inputs().size());
   if (asked.given.size() != unknown.size() || asked.made.size() != body.outputs().size()) return unknown;
   const bool is_loop = std::holds_alternative<LoopForm>(node.op->form);
@@ -88,25 +88,31 @@ std::vector<ValueType> formal_types(const Graph& graph, NodeId id, const Graph& 
     size_t axis = 0;
     for_each_dim(asked.given[k], [&](Dim& dim) {
       if (dim == Dim::symbol(step_size(body, body.inputs()[k], axis)))
-        dim = Dim::symbol(fmt::format("step {} {}", axis, k) + of_steps(node, depth));
+        dim = Dim::symbol(fmt::format("step {} {}", axis, k) + step_suffix(node, depth));
       ++axis;
     });
   }
   return asked.given;
 }
 
-Result<void> infer_at(Graph& graph, int depth) {
+}  // namespace
+
+Result<void> infer_anew(Graph& graph, int depth) {
   TRY_VOID(infer(graph));
+  // A file may state less than another one of what its nodes without a row give: bodies are given neither.
+  Graph unstated = graph;
+  forget_stated_types(unstated);
+  TRY_VOID(infer(unstated));
   const auto inside = for_each_body(graph, [&](Graph& body, NodeId id) -> Result<int> {
     const Node& node = graph.node(id);
     for (size_t k = 0; k < std::min(node.captures.size(), body.captures().size()); ++k) {
-      const Value& captured = graph.value(node.captures[k]);
+      const Value& captured = unstated.value(node.captures[k]);
       Value& formal = body.edit(body.captures()[k]);
       formal.type = captured.type;
       formal.content = captured.content;
     }
     if (!node.is_opaque() && !body.inputs().empty()) {
-      const std::vector<ValueType> types = formal_types(graph, id, body, depth + 1);
+      const std::vector<ValueType> types = formal_types(unstated, id, body, depth + 1);
       for (size_t k = 0; k < types.size(); ++k) {
         Value& formal = body.edit(body.inputs()[k]);
         formal.type = types[k];
@@ -114,7 +120,7 @@ Result<void> infer_at(Graph& graph, int depth) {
       }
     }
     Graph inferred = body;
-    if (const auto done = infer_at(inferred, depth + !body.inputs().empty()); done.ok())
+    if (const auto done = infer_anew(inferred, depth + !body.inputs().empty()); done.ok())
       body = std::move(inferred);
     else if (done.error().kind != ErrorKind::kInvalid)
       return done.error();
@@ -122,9 +128,5 @@ Result<void> infer_at(Graph& graph, int depth) {
   });
   return inside.ok() ? Result<void>() : Result<void>(inside.error());
 }
-
-}  // namespace
-
-Result<void> infer_anew(Graph& graph, int depth) { return infer_at(graph, depth); }
 
 }  // namespace isomer

@@ -88,6 +88,31 @@ TEST_F(Export, KeepsNamesOfSizesThatMayBeZero) {
   EXPECT_THAT(round_trip(model).DebugString(), Not(HasSubstr(".?")));
 }
 
+/// A size that a file names of no input is none of an input's, and none that data decide, whatever either is called.
+TEST_F(Export, TellsSizesApartThatAreCalledAlike) {
+  const auto sized = [](std::string_view name) {
+    return fmt::format("type {{ tensor_type {{ elem_type: 1 shape {{ dim {{ dim_param: '{}' }} }} }} }}", name);
+  };
+  ModelProto model = model_of_graph(fmt::format(
+      R"(name: 'g' input {{ name: 'x' {0} }}
+    node {{ input: 'x' output: 'a' op_type: 'Own' domain: 'of.nobody' }} value_info {{ name: 'a' {1} }}
+    node {{ input: 'a' output: 'b' op_type: 'Own' domain: 'of.nobody' }} value_info {{ name: 'b' {2} }}
+    node {{ input: 'b' output: 'c' op_type: 'Own' domain: 'of.nobody' }}
+    output {{ name: 'c' {0} }})",
+      sized("m.?"), sized("m"), sized("y.1?")));
+  model.add_opset_import()->set_domain("of.nobody");
+  model.mutable_opset_import(1)->set_version(1);
+  const auto graph = import_message(model);
+  ASSERT_TRUE(graph.ok()) << message_of(graph);
+  std::map<std::string, std::string> types;
+  for (const ValueId id : graph->values()) types[graph->value(id).name] = graph->value(id).type.text();
+  EXPECT_EQ(types["x"], R"(float32["m.?"])");
+  EXPECT_EQ(types["a"], R"(float32["m.?.?"])");
+  EXPECT_EQ(types["b"], R"(float32["y.1?.?"])");
+  EXPECT_EQ(types["c"], types["x"]);
+  EXPECT_EQ(round_trip(model).DebugString(), model.DebugString());
+}
+
 TEST_F(Export, KeepsWhatTheGraphDoesNotRead) {
   ModelProto model = model_message(with_types(R"(
     ir_version: 10 producer_name: "p" producer_version: "1" domain: "d" model_version: 7 doc_string: "doc"

@@ -331,7 +331,7 @@ def test_places_are_looked_at_before_the_work(tmp_path):
 @pytest.mark.parametrize("call, part", [
     (lambda model: isomer.optimize(model, memory=-1), "memory: a number from 0 on expected, -1 found"),
     (lambda model: isomer.optimize(model, check_runs=-1), "check_runs: a number from 0 on expected, -1 found"),
-    (lambda model: isomer.optimize(model, threads=-1), "threads: a number from 0 on expected, -1 found"),
+    (lambda model: isomer.optimize(model, threads=-1), "threads: a number from 0 to 1024 expected, -1 found"),
     (lambda model: isomer.compare(model, model, runs=0), "runs: a number from 1 on expected, 0 found"),
     (lambda model: isomer.optimize(model, time=[1]), "time: a time such as"),
     (lambda model: isomer.optimize(model, dims={"heads": 3}), "dims: one of the dims batch expected, 'heads' found"),

@@ -847,14 +847,14 @@ graph g(a: float32[4], b: float32[4]) -> (o: int64[2]) {
   output.replace(output.find("(a)\n"), 3, "(b)");
   constexpr std::string_view kLoop = R"(
   m: int64[] = {{3}}
-  w = Loop(m, _, {0}) captures ({0}) {{body = graph b(i: int64[], c: bool[], s: int64[1,"y.1"])
-      captures (q: int64[1,"y.1"]) -> (d: bool[], t: int64[1,"y.1"]) {{
+  w = Loop(m, _, {0}) captures ({0}) {{body = graph b(i: int64[], c: bool[], s: int64[1,"y.1?"])
+      captures (q: int64[1,"y.1?"]) -> (d: bool[], t: int64[1,"y.1?"]) {{
     d: bool[] = Identity(c)
-    t: int64[1,"y.1"] = Add(s, q)
+    t: int64[1,"y.1?"] = Add(s, q)
   }}}}
 )";
   const std::string y = fmt::format("%{}", number(input, "y")), b = fmt::format("%{}", number(input, "b"));
-  const MakeStep first{fmt::format("graph ({}: int64[1,\"y.1\"]) -> (w) {{{}}}", y, fmt::format(kLoop, y))};
+  const MakeStep first{fmt::format("graph ({}: int64[1,\"y.1?\"]) -> (w) {{{}}}", y, fmt::format(kLoop, y))};
   const MakeStep second{fmt::format("graph ({0}: float32[4]) -> (w, o2) {{\n  y = NonZero({0}){1}  o2 = Shape(y)\n}}",
                                     b, fmt::format(kLoop, "y"))};
   const int shape = number(input, "o");
@@ -898,6 +898,23 @@ graph g(x: float32[3], x0: float32[3], e: float32[2]) -> (o) {
     expanded += why.find(kDoesNotFollow) != std::string::npos;
   }
   EXPECT_GE(expanded, 1);
+}
+
+/// Both models' bodies are given what follows without what is stated of nodes without a row: OUT may state nothing.
+TEST_F(Proofs, OfLoopsOverWhatNodesWithoutARowGive) {
+  constexpr std::string_view kModel = R"(opset 20
+graph g(x: float32[n], t: int64[]) -> (w) {{
+  z{0} = of.nobody.Own(x)
+  w = Loop(t, _, z) captures (z) {{body = graph b(i: int64[], c: bool[], s) captures (u) -> (d, r) {{
+    d = Identity(c)
+    r = Max(s, u)
+  }}}}
+}})";
+  for (const char* stated : {"", ": float32[q]", ": float32[4]", ": float32[\"s.step.0?\"]"}) {
+    SCOPED_TRACE(stated);
+    const std::string model = fmt::format(kModel, stated);
+    EXPECT_EQ(refusal(model, model, {}), "");
+  }
 }
 
 /// What bodies are given is of the types that loops give, whatever is stated of it.

@@ -7,6 +7,7 @@
 #include <unordered_set>
 
 #include "graph/algorithms.h"
+#include "graph/each_dim.h"
 #include "graph/node_form.h"
 #include "graph/onnx/export_attribute.h"
 #include "graph/onnx/export_names.h"
@@ -17,6 +18,7 @@
 #include "graph/onnx/sparse_writer.h"
 #include "graph/onnx/tensor_writer.h"
 #include "graph/onnx/types.h"
+#include "graph/te/symbols.h"
 
 namespace isomer {
 namespace {
@@ -61,10 +63,10 @@ ValueExtra extra_of(const Value& value) {
 }
 
 /// The type as the file had it, where that still is what `known` says: with denotations, and dims without a name.
-ValueInfoProto value_info(const Value& value, const std::string& name, const ValueType& known) {
+ValueInfoProto value_info(const Value& value, const std::string& name, const ValueType& known, const IsFree& is_free) {
   ValueInfoProto proto = extra_of(value).info();
   const auto kept = read_type(proto.type(), value.name);
-  const ValueType type = kept.ok() && *kept == known ? known : with_given_names(known);
+  const ValueType type = kept.ok() && *kept == known ? known : with_given_names(known, is_free);
   if (!kept.ok() || *kept != type || kept->kind == ValueType::Kind::kUnknown) {
     proto.clear_type();
     if (type.kind != ValueType::Kind::kUnknown) write_type(type, *proto.mutable_type());
@@ -83,6 +85,9 @@ class GraphWriter {
     for (const ValueId id : graph.inputs()) roles_[id.index].input = true;
     for (const ValueId id : graph.outputs()) roles_[id.index].output = true;
     for (const ValueId id : graph.captures()) roles_[id.index].capture = true;
+    if (outer) free_ = outer->free_;
+    for (const ValueId id : graph.inputs())
+      if (!outer) for_each_dim(graph.value(id).type, [&](const Dim& dim) { free_.merge(names(dim)); });
   }
 
   /// Initializers go to the list where there is one, else into the message.
@@ -107,10 +112,14 @@ class GraphWriter {
   const Role& role(ValueId id) const { return roles_[id.index]; }
   bool is_constant_output(ValueId id) const { return graph_.is_constant(id) && role(id).output && !role(id).capture; }
 
+  ValueInfoProto info(const Value& value, const std::string& name, const ValueType& known) const {
+    return value_info(value, name, known, [this](const std::string& size) { return free_.contains(size); });
+  }
+
   ValueInfoProto interface_info(ValueId id, const std::string& name) const {
     const Value& value = graph_.value(id);
     const bool declared = value.declared && value.declared->kind != ValueType::Kind::kUnknown;
-    return value_info(value, name, declared ? *value.declared : value.type);
+    return info(value, name, declared ? *value.declared : value.type);
   }
 
   /// As Constant nodes: an initializer would have to be an input too before IR 4, and not every runtime takes one for
@@ -186,7 +195,7 @@ class GraphWriter {
     const Value& value = graph_.value(id);
     const std::string& name = names_.of(id);
     if (!is_body_ && graph_.info().ir_version < 4 && !role(id).input)
-      *proto.add_input() = value_info(value, name, value.type);
+      *proto.add_input() = info(value, name, value.type);
     const ValueExtra extra = extra_of(value);
     if (extra.sparse())
       if (auto sparse = sparse_message(name, *value.constant)) {
@@ -215,7 +224,7 @@ class GraphWriter {
         const bool is_known_by_this_alone =
             graph_.node(node).is_opaque() && value.type.kind != ValueType::Kind::kUnknown;
         if (value.extra.empty() && !is_known_by_this_alone) continue;
-        *proto.add_value_info() = value_info(value, names_.of(id), value.type);
+        *proto.add_value_info() = info(value, names_.of(id), value.type);
       }
   }
 
@@ -223,6 +232,7 @@ class GraphWriter {
   ExportNames names_;
   bool is_body_;
   std::vector<Role> roles_;
+  std::set<std::string> free_;  ///< sizes of the model's inputs
   std::unordered_set<std::string> node_names_;
   std::unordered_map<std::string, int> node_suffix_;
 };

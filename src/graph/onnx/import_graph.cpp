@@ -333,15 +333,20 @@ class GraphBuilder {
   }
   bool is_given(const std::string& name) const { return given_.contains(name) || (outer_ && outer_->is_given(name)); }
 
-  /// Of a value that is no input of the model.
+  /// The type of a value that is no input of the model: its sizes may be 0.
   ValueType inner(ValueType type) const {
     return with_inner_names(std::move(type), [this](const std::string& name) { return is_free(name); });
   }
   bool is_free(const std::string& name) const { return outer_ ? outer_->is_free(name) : free_.contains(name); }
 
   void keep_given_names() {
+    // Before IR version 4 initializers are listed with the inputs.
+    std::unordered_set<std::string_view> initializers;
+    if (info_.ir_version < 4)
+      for (const onnx_proto::TensorProto& each : proto_.initializer()) initializers.insert(each.name());
     for (const ValueInfoProto& input : proto_.input())
-      for (const auto& dim : input.type().tensor_type().shape().dim()) free_.insert(dim.dim_param());
+      if (!initializers.contains(input.name()))
+        for (const auto& dim : input.type().tensor_type().shape().dim()) free_.insert(dim.dim_param());
     for (const auto* list : {&proto_.input(), &proto_.output(), &proto_.value_info()})
       for (const ValueInfoProto& info : *list)
         for (const auto& dim : info.type().tensor_type().shape().dim())

@@ -107,19 +107,27 @@ Result<ValueType> read_type(const TypeProto& proto, std::string_view value_name)
   return type;
 }
 
-ValueType with_inner_names(ValueType type, const std::function<bool(const std::string&)>& is_free) {
+ValueType with_inner_names(ValueType type, const IsFree& is_free) {
   for_each_dim(type, [&](Dim& dim) {
     dim = with_symbols(dim, [&](const std::string& name) {
-      return is_free(name) || may_be_zero(name) ? te::Expr() : te::symbol(name + std::string(kInner));
+      if (is_free(name)) return te::Expr();
+      std::string inner = name;
+      do inner += kInner;
+      while (is_free(inner));
+      return te::symbol(inner);
     });
   });
   return type;
 }
 
-ValueType with_given_names(ValueType type) {
-  for_each_dim(type, [](Dim& dim) {
-    dim = with_symbols(dim, [](const std::string& name) {
-      return name.ends_with(kInner) ? te::symbol(name.substr(0, name.size() - kInner.size())) : te::Expr();
+ValueType with_given_names(ValueType type, const IsFree& is_free) {
+  for_each_dim(type, [&](Dim& dim) {
+    dim = with_symbols(dim, [&](const std::string& name) {
+      if (is_free(name) || !name.ends_with(kInner)) return te::Expr();
+      std::string given = name;
+      do given.resize(given.size() - kInner.size());
+      while (is_free(given) && given.ends_with(kInner));
+      return te::symbol(given);
     });
   });
   return type;

@@ -14,11 +14,13 @@ namespace isomer {
 /// maps, optionals, sparse and opaque types are kept as they are. Errors are sentences without the value's name.
 Result<ValueType> read_type(const onnx_proto::TypeProto& proto, std::string_view value_name);
 
-/// Sizes that the file names, but for those that `is_free` says are the model's inputs': they may be 0, as their names
-/// then say, "n.?" for "n" (may_be_zero, graph/te/symbols.h).
-ValueType with_inner_names(ValueType type, const std::function<bool(const std::string&)>& is_free);
+/// Whether a size of this name is one of the model's inputs'.
+using IsFree = std::function<bool(const std::string&)>;
+/// Sizes that the file names, but for free ones: they may be 0, as their names then say, "n.?" for "n" (may_be_zero,
+/// graph/te/symbols.h). None is called as a free one, or as one that data decide.
+ValueType with_inner_names(ValueType type, const IsFree& is_free);
 /// The names that the file has for them.
-ValueType with_given_names(ValueType type);
+ValueType with_given_names(ValueType type, const IsFree& is_free);
 
 /// What a value is that is no tensor, for people: "a sequence of float32".
 std::string text_of_other(const ValueType& type);
