@@ -293,7 +293,7 @@ def _keep(file, kept):
                 each.unlink(missing_ok=True)
         shutil.copyfile(file, partial)
         os.replace(partial, kept)
-        files = sorted(_statuses(kept.parent, "*.iso"), key=lambda pair: -pair[1].st_mtime_ns)
+        files = sorted(_statuses(kept.parent, "*.iso"), key=lambda pair: -pair[1].st_atime_ns)
         total = 0
         for each, status in files:
             total += status.st_size
@@ -461,7 +461,8 @@ class InferenceSession:
                 if kept.exists():
                     _isomer.verify_weights(str(kept))
                     variant = self._opened(kept)
-                    os.utime(kept)
+                    # Its time of change stays: others that use it would find it changed.
+                    os.utime(kept, ns=(time.time_ns(), kept.stat().st_mtime_ns))
                     return variant
             except (_isomer.Refused, OSError):
                 pass  # one that is damaged, or of another machine
