@@ -15,7 +15,7 @@ namespace {
 
 /// What an axis of a loop's state is called where iterations change it.
 std::string step_size(const Graph& body, ValueId formal, size_t axis) {
-  return size_by_data(body.value(formal).name + ".step", static_cast<int64_t>(axis));
+  return size_by_step(body.value(formal).name, static_cast<int64_t>(axis));
 }
 
 /// What a row asked of a body last, and was told.

@@ -318,8 +318,7 @@ Result<LoopTypes> loop_types(const OpContext& context, const Graph& body) {
       }
       for (size_t k = 0; k < before.shape->size(); ++k) {
         Dim& dim = (*before.shape)[k];
-        const std::string symbol =
-            size_by_data(body.value(body.inputs()[2 + i]).name + ".step", static_cast<int64_t>(k));
+        const std::string symbol = size_by_step(body.value(body.inputs()[2 + i]).name, static_cast<int64_t>(k));
         if (dim == (*after.shape)[k] || types.varying.contains(symbol)) continue;
         types.varying.insert(symbol);
         dim = Dim::symbol(symbol);

@@ -47,8 +47,8 @@ std::optional<Shape> common_shape(const Graph& body, ValueId formal, const Shape
     if (shape[k] == after[k]) continue;
     const bool is_named =
         declared.has_shape() && declared.shape->size() == shape.size() && !(*declared.shape)[k].is_constant();
-    shape[k] = is_named ? (*declared.shape)[k]
-                        : Dim::symbol(size_by_data(body.value(formal).name + ".step", static_cast<int64_t>(k)));
+    shape[k] =
+        is_named ? (*declared.shape)[k] : Dim::symbol(size_by_step(body.value(formal).name, static_cast<int64_t>(k)));
   }
   return shape;
 }

@@ -62,9 +62,13 @@ namespace isomer {
 inline std::string size_by_data(std::string_view value, int64_t axis) {
   return std::string(value) + "." + std::to_string(axis) + "?";
 }
+/// The same of a loop's state: "s.step.0?".
+inline std::string size_by_step(std::string_view state, int64_t axis) {
+  return size_by_data(std::string(state) + ".step", axis);
+}
 /// Whether a size of this name may be 0; others are at least 1.
 inline bool may_be_zero(std::string_view size) { return size.ends_with('?'); }
-/// Of a symbol, for te::bounds.
+/// Says to te::bounds that a size is at least 0 or 1, as its name tells.
 inline te::Interval range_of_size(const te::Expr& leaf) {
   const te::Symbol* symbol = te::as<te::Symbol>(leaf);
   if (!symbol) return {};
