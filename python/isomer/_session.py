@@ -1,6 +1,7 @@
 """Sessions as users of `onnxruntime.InferenceSession` write them."""
 import contextlib
 import enum
+import errno
 import hashlib
 import json
 import os
@@ -39,12 +40,22 @@ _LONGEST_COPY = 3600
 # So many shapes are compiled as soon as they are seen; more of them when they come again, if they are still remembered.
 _SEEN_ONCE = 4
 _REMEMBERED = 1024
-# What the system was in the way of (no room for a file) is tried again after these.
+# What the system was in the way of (no room for a file) is tried again after these, where that may pass.
 _SECONDS_TO_PASS = 5
+_PASSING = {errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN, errno.ENOENT}
 # Of a variant, when others ask for its place: what was used long ago is forgotten.
 _MOST_USES = 32
 # Those that wait to be compiled.
 _MOST_WAITING = 4
+
+
+def _may_pass(error):
+    """No place on the disk, too many files."""
+    return isinstance(error, MemoryError) or isinstance(error, OSError) and error.errno in _PASSING
+
+
+def _in_words(error):
+    return error.strerror if isinstance(error, OSError) else "out of memory"
 
 
 def _array_type(number):
@@ -355,6 +366,8 @@ class InferenceSession:
         self._interpreted = None
         self._seen, self._failures = {}, {}
         self._not_before = {}  # when shapes are tried again that the system was in the way of
+        self._in_the_way = None  # what was, the first time
+        self._has_told_of_it = False
         self._misses = 0
         self._background = Background(self._compile_beside, _MOST_WAITING)
         self._folder = None
@@ -438,8 +451,8 @@ class InferenceSession:
             for block in self._files.content():
                 digest.update(block)
             self._content = digest.hexdigest()
-        made_for = (self._content, _isomer.build(), _isomer.processor(), shapes, self._thread_count(), self._level, self._seconds,
-                    bool(self._wants_check))
+        made_for = (self._content, _isomer.build(), _isomer.processor(), shapes, self._thread_count(), self._level,
+                    self._seconds, bool(self._wants_check))
         return hashlib.sha256(repr(made_for).encode()).hexdigest()
 
     def _thread_count(self):
@@ -534,12 +547,12 @@ class InferenceSession:
     def _compile_beside(self, shapes, is_over):
         try:
             variant = self._made(shapes, is_over)
-        except (OSError, MemoryError):  # no place on the disk, too many files: that passes
-            with self._lock:
-                self._not_before[shapes] = time.monotonic() + _SECONDS_TO_PASS
-            return
         except Exception as error:  # told to who runs these shapes next
-            if not (isinstance(error, _isomer.Refused) and error.args[0] == "stopped"):
+            if _may_pass(error):
+                with self._lock:
+                    self._not_before[shapes] = time.monotonic() + _SECONDS_TO_PASS
+                    self._in_the_way = self._in_the_way or _in_words(error)
+            elif not (isinstance(error, _isomer.Refused) and error.args[0] == "stopped"):
                 with self._lock:
                     self._failures[shapes] = error
             return
@@ -556,6 +569,9 @@ class InferenceSession:
             warn(f"interpreting, which is slow: {in_python(failure.args[1])}")
             self._keep_variant(shapes, self._interpreter())
             return self._interpreter()
+        if self._in_the_way and not self._has_told_of_it:
+            self._has_told_of_it = True
+            warn(f"interpreting, which is slow, until code can be made: {self._in_the_way}")
         self._seen[shapes] = times = self._seen.pop(shapes, 0) + 1
         waits = time.monotonic() < self._not_before.get(shapes, 0)
         if (times > 1 or len(self._seen) <= _SEEN_ONCE) and not waits and self._is_worth_a_place(times):

@@ -274,16 +274,21 @@ def test_interrupts_end_code_generation(tmp_path, call):
 def test_what_the_system_was_in_the_way_of_is_made_later(tmp_path):
     onnx.save(branches()[0], tmp_path / "model.onnx")
     assert run_script("""
-        import os, shutil, sys, tempfile, time, numpy as np
+        import os, shutil, sys, tempfile, time, warnings, numpy as np
         os.environ["TMPDIR"] = sys.argv[2]
         os.mkdir(sys.argv[2])
         import isomer
         isomer._session._SECONDS_TO_PASS = 0.5
+        told = warnings.catch_warnings(record=True).__enter__()
+        warnings.simplefilter("always")
         session = isomer.InferenceSession(sys.argv[1], cache=False)
         x = np.ones((3, 32), np.float32)
         tempfile.gettempdir()
         shutil.rmtree(sys.argv[2])
         first = session.run(None, {"x": x})
+        for k in range(3):
+            time.sleep(1)
+            session.run(None, {"x": x})
         time.sleep(1)
         os.mkdir(sys.argv[2])
         for k in range(600):
@@ -292,7 +297,25 @@ def test_what_the_system_was_in_the_way_of_is_made_later(tmp_path):
                 break
             time.sleep(0.1)
         print(len(session._variants), all(np.allclose(a, b) for a, b in zip(first, again)))
-    """, tmp_path / "model.onnx", tmp_path / "gone") == "1 True\n"
+        print(*(each.message for each in told), sep="\\n")
+    """, tmp_path / "model.onnx", tmp_path / "gone") == (
+        "1 True\ninterpreting, which is slow, until code can be made: No such file or directory\n")
+
+
+def test_what_stays_in_the_way_is_told(tmp_path):
+    onnx.save(branches()[0], tmp_path / "model.onnx")
+    assert run_script("""
+        import os, sys, tempfile, time, numpy as np
+        import isomer
+        session = isomer.InferenceSession(sys.argv[1], cache=False)
+        tempfile.tempdir = sys.argv[1]
+        try:
+            for k in range(600):
+                session.run(None, {"x": np.ones((3, 32), np.float32)})
+                time.sleep(0.1)
+        except isomer.UsageError as error:
+            print("a file that can be used expected, Not a directory" in str(error))
+    """, tmp_path / "model.onnx") == "True\n"
 
 
 def test_interrupts_end_measurements(tmp_path):
