@@ -46,7 +46,7 @@ int64_t grain(const Statement& part, int64_t iterations) {
                    : std::max<int64_t>(1, kGrainWork / std::max<int64_t>(1, work / std::max<int64_t>(1, iterations)));
 }
 
-/// So few that a stop is soon seen to, so many that what each module costs is little.
+/// A module has so few that a stop is soon seen to, and so many that what each module costs is little.
 constexpr size_t kKernelsOfModule = 8;
 
 std::string part_name(size_t kernel, size_t part) { return fmt::format("kernel{}.part{}", kernel, part); }
@@ -133,10 +133,8 @@ class Compilation {
   std::vector<std::vector<Part>> kernels_;
 };
 
-/// Images are for addresses that are multiples of 64.
 void append(MachineCode& all, MachineCode code) {
-  constexpr size_t kAlignment = 64;
-  const size_t start = (all.image.size() + kAlignment - 1) / kAlignment * kAlignment;
+  const size_t start = (all.image.size() + kImageAlignment - 1) / kImageAlignment * kImageAlignment;
   all.image.resize(start);
   all.image.insert(all.image.end(), code.image.begin(), code.image.end());
   for (std::vector<Part>& parts : code.kernels) {

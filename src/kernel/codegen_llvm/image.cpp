@@ -14,8 +14,6 @@ using llvm::object::ELFSectionRef;
 using llvm::object::SectionRef;
 using llvm::object::SymbolRef;
 
-constexpr uint64_t kAlignment = 64;
-
 template <class T>
 T checked(llvm::Expected<T> value) {
   CHECK(value) << llvm::toString(value.takeError());
@@ -49,7 +47,7 @@ class Linker {
     const llvm::StringRef name = checked(section.getName());
     CHECK(!(elf.getFlags() & llvm::ELF::SHF_WRITE) && elf.getType() == llvm::ELF::SHT_PROGBITS) << name.str();
     const uint64_t alignment = std::max<uint64_t>(section.getAlignment().value(), 1);
-    CHECK(alignment <= kAlignment) << name.str() << " is aligned to " << alignment;
+    CHECK(alignment <= kImageAlignment) << name.str() << " is aligned to " << alignment;
     const uint64_t start = (image_.bytes.size() + alignment - 1) / alignment * alignment;
     const llvm::StringRef contents = checked(section.getContents());
     image_.bytes.resize(start + contents.size());

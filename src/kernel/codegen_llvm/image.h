@@ -1,6 +1,8 @@
 // An ELF object laid out: code and constants in one flat piece that can be mapped anywhere.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <map>
 #include <string>
 #include <string_view>
@@ -8,8 +10,11 @@
 
 namespace isomer::kernel::codegen {
 
+/// Images are for addresses that are multiples of it.
+inline constexpr size_t kImageAlignment = 64;
+
 struct Image {
-  std::vector<std::byte> bytes;              ///< for addresses that are multiples of 64
+  std::vector<std::byte> bytes;
   std::map<std::string, int64_t> functions;  ///< byte offset of each
 };
 
