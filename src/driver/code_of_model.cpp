@@ -67,12 +67,13 @@ Tuning tuning_in(const std::optional<double>& seconds, Clock::time_point begin, 
   return tuning;
 }
 
-/// What is chosen is compiled twice to be raced, and once more as what it is in the end.
+/// Nothing else is tried once what was found is to be finished. What is chosen is compiled twice to be raced, and once
+/// more as what it is in the end.
 search::ChooseTasksOptions choosing_in(const search::OptimizedModel& made, Clock::time_point begin,
                                        const Messages& messages) {
   search::ChooseTasksOptions choose;
   const double left = made.seconds - seconds_since(begin) - 3 * made.open_seconds;
-  choose.seconds = std::clamp(left, 0.0, kOfAlternatives * made.seconds);
+  choose.seconds = made.is_interrupted ? 0 : std::clamp(left, 0.0, kOfAlternatives * made.seconds);
   choose.log = messages.detail;
   return choose;
 }
@@ -139,10 +140,12 @@ Result<CompiledModel> code_of_model(const LoadedModel& model, const std::string&
   derivation.level = choices.chosen_level();
   TRY(search::OptimizedModel made, choices.search.optimize(model, file, std::move(derivation), settings, setting));
   if (!check) {
+    const int stops_before = stops_forgotten();
     auto done = make_code(made);
-    // The first stop behind a search does not throw away what it found.
+    // The first stop behind a search does not throw away what it found. One that this work has dealt with was the
+    // first.
     if (!done.ok() && done.error().kind == ErrorKind::kStopped && !made.is_interrupted && !check_stop().ok() &&
-        choices.chosen_level() >= search::kSearchLevel) {
+        stops_forgotten() == stops_before && choices.chosen_level() >= search::kSearchLevel) {
       made.is_interrupted = true;
       forget_stop();
       done = make_code(made);

@@ -288,9 +288,11 @@ class Optimizer {
     end_ = Clock::now();
   }
 
-  /// One that ends in what was found, not in nothing. What is out of time of its own is none.
+  /// One that ends in what was found, not in nothing. What is out of time of its own is none; and one is not the first
+  /// where the check has dealt with another (a choice of tasks ends then).
   bool is_first_stop(const Error& error) {
-    if (base_.level < kSearchLevel || error.kind != ErrorKind::kStopped || is_interrupted_ || check_stop().ok())
+    if (base_.level < kSearchLevel || error.kind != ErrorKind::kStopped || is_interrupted_ || check_stop().ok() ||
+        stops_forgotten() != stops_before_)
       return false;
     finish();
     return true;
@@ -680,6 +682,7 @@ class Optimizer {
   std::vector<size_t> gains_taken_;     ///< of the model that won its races
   std::vector<size_t> gains_of_steps_;  ///< of the steps that were made last, those of Base::program aside
   std::set<size_t> gains_left_out_;
+  const int stops_before_ = stops_forgotten();
   bool is_interrupted_ = false;  ///< once: what was found is to be finished
   std::string lack_of_memory_;   ///< why nothing is searched, where that is it
   std::vector<std::string> left_out_;

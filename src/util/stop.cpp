@@ -4,7 +4,7 @@ namespace isomer {
 namespace {
 
 std::atomic<bool> stop_requested = false;
-std::atomic<int> in_order = 0;
+std::atomic<int> in_order = 0, forgotten = 0;
 static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<int>::is_always_lock_free,
               "used by a signal handler");
 thread_local StopsBy* of_thread = nullptr;
@@ -17,8 +17,12 @@ StopsInOrder::~StopsInOrder() { --in_order; }
 bool request_stop() { return !stop_requested.exchange(true, std::memory_order_relaxed) && in_order.load() > 0; }
 
 void forget_stop() {
-  stop_requested.store(false, std::memory_order_relaxed);
+  if (stop_requested.exchange(false, std::memory_order_relaxed)) ++forgotten;
   if (of_thread && of_thread->is_asked()) of_thread->forgotten_.store(1, std::memory_order_relaxed);
+}
+
+int stops_forgotten() {
+  return forgotten.load() + (of_thread ? of_thread->forgotten_.load(std::memory_order_relaxed) : 0);
 }
 
 Result<void> check_stop() {

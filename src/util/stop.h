@@ -23,6 +23,8 @@ bool request_stop();
 Result<void> check_stop();
 /// What was asked to stop has stopped; the rest goes on.
 void forget_stop();
+/// How many stops have been forgotten: of the process, and of this thread's work.
+int stops_forgotten();
 
 /// While one lives, what this thread does, and pools that it asks (util/parallel.h), may be asked to stop, too: once
 /// `requests` is 1; what goes on after that has been forgotten stops for good once it is 2.
@@ -36,6 +38,7 @@ class StopsBy {
  private:
   friend Result<void> check_stop();
   friend void forget_stop();
+  friend int stops_forgotten();
   bool is_asked() const;
 
   const std::atomic<int>& requests_;

@@ -496,6 +496,26 @@ TEST_F(Optimizing, EndsWhereItIsInterruptedAgain) {
   EXPECT_EQ(made.error().kind, ErrorKind::kStopped);
 }
 
+/// The first one was dealt with by the check, which went on.
+TEST_F(Optimizing, EndsWhereTheCheckIsInterruptedAgain) {
+  int checks = 0;
+  options_.differ = [](const Graph&, const Graph&) -> Result<bool> { return false; };
+  options_.check = [&](const search::OptimizedModel&) -> Result<std::optional<std::string>> {
+    ++checks;
+    request_stop();
+    forget_stop();
+    request_stop();
+    TRY_VOID(check_stop());
+    return std::optional<std::string>();
+  };
+  TableBackend backend = dear_products();
+  const auto made = optimize_model(three_products(1), searched(), rules_, theory_, backend, options_);
+  forget_stop();
+  ASSERT_FALSE(made.ok());
+  EXPECT_EQ(made.error().kind, ErrorKind::kStopped);
+  EXPECT_EQ(checks, 1);
+}
+
 TEST_F(Optimizing, EndsWhereItIsInterruptedBeforeAnythingWasFound) {
   options_.progress = [&](std::string_view what, std::optional<double>) {
     if (what.starts_with("searching region 1 ")) request_stop();

@@ -1,0 +1,55 @@
+// Code of a model behind a search, and what stops do to it.
+#include "driver/code_of_model.h"
+
+#include <gtest/gtest.h>
+
+#include "support/files.h"
+#include "support/model_file.h"
+#include "util/stop.h"
+
+namespace isomer::test {
+namespace {
+
+/// What comes of code whose first compilation `interrupts`; and how often it was begun.
+std::pair<Result<CompiledModel>, int> made_with(const std::function<void()>& interrupts) {
+  ScratchFolder folder;
+  const std::string file = (folder.path() / "model.onnx").string();
+  write_model("opset 17\ngraph g(x: float32[4,8]) -> (y: float32[4,8]) {\n  y = Relu(x)\n}\n", file);
+  CompileChoices choices;
+  choices.level = search::kSearchLevel;
+  choices.without = {"alternatives"};
+  choices.search.seconds = 1;
+  choices.search.records = (folder.path() / "records.sqlite").string();
+  int begun = 0;
+  Settings settings;
+  settings.messages.doing = [&](std::string_view what, std::optional<double>) {
+    if (what == "compiling the result" && begun++ == 0) interrupts();
+  };
+  auto model = load_model(file, settings);
+  if (!model.ok()) return {std::move(model).error(), begun};
+  auto made = code_of_model(*model, file, settings, choices, {}, nullptr);
+  forget_stop();
+  return {std::move(made), begun};
+}
+
+TEST(CodeOfModel, IsMadeAgainWhereItIsInterrupted) {
+  const auto [made, begun] = made_with([] { request_stop(); });
+  ASSERT_TRUE(made.ok()) << made.error().message();
+  EXPECT_TRUE(made->made.is_interrupted);
+  EXPECT_EQ(begun, 2);
+}
+
+/// The first time a part of the work dealt with it, and went on.
+TEST(CodeOfModel, IsNotMadeWhereItIsInterruptedAgain) {
+  const auto [made, begun] = made_with([] {
+    request_stop();
+    forget_stop();
+    request_stop();
+  });
+  ASSERT_FALSE(made.ok());
+  EXPECT_EQ(made.error().kind, ErrorKind::kStopped);
+  EXPECT_EQ(begun, 1);
+}
+
+}  // namespace
+}  // namespace isomer::test
