@@ -89,7 +89,9 @@ Result<std::string> cache_read(Kernel& kernel, const std::string& block, const s
 /// the reduction): what windows that overlap share is there once for each. The block computes at every point of its
 /// iterators.
 Result<std::string> reindex(Kernel& kernel, const std::string& block, const std::string& buffer, int64_t number);
-/// The block writes a new buffer, from which a new block copies to the old one.
+/// The block writes a new buffer, from which a new block copies to the old one. Maps in earlier nests that write the
+/// buffer at its own points (a sum over what may be nothing begins so) write the new one, too; only later nests read
+/// the old one.
 Result<std::string> cache_write(Kernel& kernel, const std::string& block);
 /// "cache" or "registers": memory of the thread, of the size that one iteration of the loops around all uses needs.
 /// "shared": of a block of threads, of the size that one iteration of the loops around needs that are no threads;
@@ -165,8 +167,8 @@ Result<std::string> rfactor(Kernel& kernel, const std::string& block, LoopId loo
 Result<std::string> split_k(Kernel& kernel, const std::string& block, LoopId loop, int64_t parts);
 
 /// A sum's buffer, which is no input or output, holds numbers of a wider real type ("float32" for halves), in which the
-/// products of the body are taken and added; what reads it rounds once. The sum has its initialization and is the only
-/// writer.
+/// products of the body are taken and added; what reads it rounds once. The sum has its initialization; beside it only
+/// maps may write the buffer, whose numbers are converted.
 Result<void> accumulate_in(Kernel& kernel, const std::string& block, const std::string& type);
 
 /// A sum of products of bytes, each less an offset (as quantized numbers are less their zero points), becomes one over

@@ -66,8 +66,8 @@ bool is_power_of_two(const llvm::Value* value) {
 /// A division of many lanes by one number is one division, of 1, and products: a/b rounded as a division rounds it
 /// (Markstein, Computation of elementary functions on the IBM RISC System/6000, 1990: a quotient that is off by less
 /// than a place of its last digit, corrected by its remainder, is the nearest one; the first correction brings it
-/// there). What reads it may be no less than Floor. Where a product has no remainder (infinities, NaN, by 0) it is the
-/// quotient.
+/// there). It must be exact: Floor or a cast to an integer may read it. Of float32 below 2^-100 the remainder vanishes,
+/// and the last digit may differ. Where a product has no remainder (infinities, NaN, by 0) it is the quotient.
 llvm::Value* real_quotient(const Site& site, llvm::Value* a, llvm::Value* b) {
   Builder& build = site.build;
   llvm::Value* const divisor = lanes_of(b) == 1 ? b : llvm::getSplatValue(b);
