@@ -748,7 +748,7 @@ NB_MODULE(_isomer, module) {
   module.def("version", [] { return std::string(isomer_version()); });
   // Of which artifacts are made: this build, and its kernels.
   module.def("build", [] { return isomer::version_text() + " " + isomer::kernel::generator_version(); });
-  // The one that code for "cpu" is made for.
+  // Code for "cpu" is made for this one.
   module.def("processor", [] { return isomer::kernel::fingerprint(isomer::kernel::host_target(), 1); });
   module.def("available_threads", &isomer::available_threads);
   module.def("verify_weights", [](const std::string& artifact) {

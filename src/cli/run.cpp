@@ -38,7 +38,7 @@ struct RunOptions : CommonOptions {
 /// JSON has no infinities or NaN: null stands for them.
 json number(double value) { return std::isfinite(value) ? json(value) : json(nullptr); }
 
-/// Of numbers that are no integers.
+/// The array holds numbers that are no integers.
 std::pair<json, json> least_and_most_reals(const te::Array& array) {
   double least = HUGE_VAL, most = -HUGE_VAL;
   for (int64_t i = 0; i < array.count(); ++i) {
@@ -48,7 +48,7 @@ std::pair<json, json> least_and_most_reals(const te::Array& array) {
   return {number(least), number(most)};
 }
 
-/// Of `Integer`s, as they are: doubles have not all of them.
+/// The array holds `Integer`s, which stay as they are: doubles have not all of them.
 template <class Integer>
 std::pair<json, json> least_and_most(const te::Array& array) {
   if (array.count() == 0) return {nullptr, nullptr};
