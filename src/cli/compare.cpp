@@ -55,12 +55,18 @@ Result<InputSets> input_sets(Graph& graph, const std::string& file, const Compar
   return sets;
 }
 
+/// A model in the interpreter is what an artifact is held against, also where the artifact was named first.
+bool is_exchanged(const CompareOptions& options) {
+  return is_artifact(options.reference) && !is_artifact(options.candidate);
+}
+
 /// Puts the candidate in order. Both interfaces must agree in numbers and types; there is a line where names don't say
 /// what belongs together.
 Result<Pairs> pair_up(Graph& candidate, const Graph& reference, const CompareOptions& options) {
   Pairs pairs = put_in_order(candidate, reference);
   TRY_VOID(
-      in_file(check_interfaces(reference, candidate), fmt::format("{}, {}", options.reference, options.candidate)));
+      in_file(is_exchanged(options) ? check_interfaces(candidate, reference) : check_interfaces(reference, candidate),
+              fmt::format("{}, {}", options.reference, options.candidate)));
   std::string sides;
   if (names_of(reference, reference.inputs()) != names_of(candidate, candidate.inputs())) sides = "inputs";
   if (names_of(reference, reference.outputs()) != names_of(candidate, candidate.outputs()))
@@ -123,7 +129,12 @@ Result<Equivalence> on_inputs(Graph& graph, const std::string& file, const Compa
   return compare(inputs, static_cast<int>(first.size()));
 }
 
-/// The model in the interpreter is the reference, whichever was named first.
+/// What is expected is the artifact's.
+void exchange(Difference& difference) {
+  std::swap(difference.expected, difference.found);
+  std::swap(difference.expected_type, difference.found_type);
+}
+
 Result<Equivalence> compare_with_artifact(const std::string& model_file, const std::string& artifact_file,
                                           const CompareOptions& options) {
   TRY(LoadedModel model, load_model(model_file, options));
@@ -135,9 +146,11 @@ Result<Equivalence> compare_with_artifact(const std::string& model_file, const s
     return run_paired(artifact, artifact_file, pairs, inputs);
   };
   const auto nothing = []() -> Result<void> { return {}; };
-  return on_inputs(model.graph, model_file, options, nothing, [&](const InputsOf& inputs, int runs) {
-    return compare_with(model.graph, run, inputs, runs, effort_of(options));
-  });
+  TRY(Equivalence result, on_inputs(model.graph, model_file, options, nothing, [&](const InputsOf& inputs, int runs) {
+        return compare_with(model.graph, run, inputs, runs, effort_of(options));
+      }));
+  if (result.difference && is_exchanged(options)) exchange(*result.difference);
+  return result;
 }
 
 /// Of two artifacts neither is exact: both may be off by what long sums are.
@@ -146,6 +159,7 @@ Result<Equivalence> compare_artifacts(const CompareOptions& options) {
   TRY(LoadedArtifact reference, load_artifact(options.reference, options, {}, {}, options.inputs));
   TRY(LoadedArtifact candidate, load_like(options.candidate, reference.interface, options));
   TRY(const Pairs pairs, pair_up(candidate.interface, reference.interface, options));
+  TRY_VOID(bind_like(candidate.interface, options.candidate, reference.interface));
   TRY(const InputSets sets, input_sets(reference.interface, options.reference, options, reference.demands));
   Equivalence result;
   for (const auto& inputs : sets) {
@@ -218,7 +232,10 @@ void add_compare(CLI::App& app, int& exit) {
     }
     if (options->json) fmt::print("{}\n", json_text(comparison_json(*result)));
     if (!result->passed()) {
-      exit = report({ErrorKind::kMismatch, options->candidate, result->difference->text()});
+      // The artifact is the one that gave no outputs where a model gave some.
+      const bool is_of_reference = is_exchanged(*options) && !result->difference->refusal.empty();
+      exit = report({ErrorKind::kMismatch, is_of_reference ? options->reference : options->candidate,
+                     result->difference->text()});
       return;
     }
     if (const std::string nothing = result->uncompared(); !nothing.empty()) {

@@ -862,6 +862,55 @@ TEST_F(CommandLine, CompareSaysWhichTypesAndShapesDiffer) {
   EXPECT_EQ(json::parse(isomer({"compare", file, short_one, "--json"}).out)["passed"], false);
 }
 
+/// Whichever of the two is an artifact, or both.
+TEST_F(CommandLine, CompareExpectsWhatTheFirstModelGives) {
+  const auto of = [&](const std::string& type, const std::string& value, const std::string& name) {
+    return model(fmt::format("opset 17\ngraph g(x: {0}[4]) -> (y: {0}[4]) {{\n  c: {0}[4] = {{{1}, {1}, {1}, {1}}}\n"
+                             "  zero = Sub(x, x)\n  y = Add(zero, c)\n}}\n",
+                             type, value),
+                 name);
+  };
+  const auto compiled = [&](const std::string& file) {
+    const std::string place = file + ".iso";
+    const Outcome outcome = isomer({"compile", file, "-o", place, "--level", "1", "-q"});
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    return place;
+  };
+  const std::string one = of("float32", "1", "one.onnx"), two = of("float32", "2", "two.onnx"),
+                    wide = of("float64", "1", "wide.onnx");
+  const std::string short_one =
+      model("opset 17\ngraph g(x: float32[3]) -> (y: float32[3]) {\n  y = Relu(x)\n}\n", "short.onnx");
+  const std::string cast =
+      model("opset 17\ngraph g(x: float32[4]) -> (y: float64[4]) {\n  y = Cast(x) {to = 11}\n}\n", "cast.onnx");
+  const std::string ones = compiled(one), twos = compiled(two), wides = compiled(wide), shorts = compiled(short_one),
+                    casts = compiled(cast);
+  const std::vector<std::pair<std::string, std::string>> pairs = {{one, two}, {ones, two}, {one, twos}, {ones, twos}};
+  for (const auto& [first, second] : pairs) {
+    SCOPED_TRACE(first + ", " + second);
+    expect_error(isomer({"compare", first, second}), 1, "y[0]: 1 expected, 2 found");
+    const json difference = json::parse(isomer({"compare", first, second, "--json"}).out)["difference"];
+    EXPECT_EQ(difference["expected"], 1);
+    EXPECT_EQ(difference["found"], 2);
+  }
+  for (const std::string& first : {one, ones})
+    for (const std::string& second : {wide, wides}) {
+      SCOPED_TRACE(first + ", " + second);
+      expect_error(isomer({"compare", first, second}), 1, "x: float32[4] expected, float64[4] found");
+    }
+  for (const std::string& first : {one, ones})
+    for (const std::string& second : {cast, casts}) {
+      SCOPED_TRACE(first + ", " + second);
+      expect_error(isomer({"compare", first, second}), 1, "y: float32[4] expected, float64[4] found");
+    }
+  for (const std::string& first : {one, ones})
+    for (const std::string& second : {short_one, shorts}) {
+      SCOPED_TRACE(first + ", " + second);
+      const Outcome outcome = isomer({"compare", first, second});
+      EXPECT_EQ(outcome.exit_code, 1) << outcome.err;
+      EXPECT_THAT(outcome.err, HasSubstr("x: a shape that fits float32["));
+    }
+}
+
 /// Two wrong numbers that are none are no check.
 TEST_F(CommandLine, CompareExitsWithOneWhereNothingCouldBeCompared) {
   const auto text = [](const char* factor) {
