@@ -7,6 +7,7 @@
 #include "cli/commands.h"
 #include "cli/distinct_files.h"
 #include "cli/load_artifact.h"
+#include "cli/load_model.h"
 #include "cli/model_inputs.h"
 #include "cli/report_file.h"
 #include "cli/search_options.h"
@@ -99,6 +100,19 @@ void print_report(const json& report, const BenchOptions& options) {
   }
 }
 
+/// The report replaces no weights of a model that is measured.
+Result<void> check_report(const BenchOptions& options, Settings settings) {
+  if (options.report.empty()) return {};
+  settings.messages = {};  // what there is to say is said when it is measured
+  const std::vector<std::filesystem::path> written = {options.report};
+  for (const std::string& file : {options.file, options.bench.model}) {
+    if (file.empty() || is_artifact(file)) continue;
+    TRY(const LoadedModel model, isomer::load_model(file, settings));
+    TRY_VOID(check_apart(model, file, written));
+  }
+  return {};
+}
+
 Result<void> measure(const BenchOptions& options) {
   std::vector<NamedFile> read = {{"FILE", options.file}, {"--model", options.bench.model}};
   append(read, files_of_inputs(options.inputs));
@@ -110,6 +124,7 @@ Result<void> measure(const BenchOptions& options) {
   if (!choices.model.empty() && !is_artifact(options.file))
     return Error{ErrorKind::kUsage, "--model",
                  "an artifact expected with it, of which peers know nothing; '" + options.file + "' is a model"};
+  TRY_VOID(check_report(options, settings));
   if (choices.model.empty()) choices.model = options.file;
   const auto open = [&](bool timed) {
     BenchOptions again = options;

@@ -1064,6 +1064,13 @@ TEST_F(Weights, OfTheModelAreNoOutput) {
   }
   expect_error(optimize(name_), 2, "another file expected than that of the weights of ");
   expect_error(isomer({"compile", path("in.onnx"), "-o", path(name_), "-q"}), 2, "that of the weights of ");
+  ASSERT_EQ(isomer({"compile", path("in.onnx"), "-o", path("out.iso"), "--level", "1", "-q"}).exit_code, 0);
+  for (const std::vector<std::string>& measured :
+       std::vector<std::vector<std::string>>{{path("in.onnx")}, {path("out.iso"), "--model", path("in.onnx")}}) {
+    std::vector<std::string> bench = {"bench", "--duration", "0.01", "-q", "--report", path(name_)};
+    bench.insert(bench.end(), measured.begin(), measured.end());
+    expect_error(isomer(bench), 2, "another file expected than that of the weights of ");
+  }
   EXPECT_TRUE(is_like_before("in.onnx"));
   EXPECT_EQ(optimize("in.onnx").exit_code, 0) << "in place";
   EXPECT_EQ(json::parse(isomer({"inspect", path("in.onnx"), "--json"}).out)["nodes"], 1);
