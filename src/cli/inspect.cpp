@@ -21,6 +21,7 @@
 #include "graph/infer.h"
 #include "graph/op_def.h"
 #include "graph/sequence_ops.h"
+#include "graph/te/symbols.h"
 #include "graph/text.h"
 
 namespace isomer::cli {
@@ -37,8 +38,8 @@ struct InspectOptions : CommonOptions {
 
 /// A name as the file has it, which --dim takes; of more than a name its expression.
 std::string text_of(const Dim& dim) {
-  const te::Symbol* symbol = te::as<te::Symbol>(dim.expr());
-  return symbol ? symbol->name : dim.text();
+  const std::string* name = only_name(dim);
+  return name ? *name : dim.text();
 }
 
 json interface_of(const Graph& graph, const std::vector<ValueId>& values) {

@@ -132,7 +132,7 @@ struct Loop {
   Expr extent;
   LoopKind kind = LoopKind::kSerial;
   /// The iterations depend on each other in this order (steps of a scan, updates, imperative loops): no primitive but
-  /// `annotate` and `reorder` touches the loop. With a parallel loop inside, all threads take each of its steps
+  /// `annotate` and `reorder` touch the loop. With a parallel loop inside, all threads take each of its steps
   /// together.
   bool ordered = false;
   std::map<std::string, int64_t> annotations;

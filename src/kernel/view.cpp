@@ -25,6 +25,11 @@ bool is_untouched(const Loop& loop) {
   return loop.body.size() == 1 && loop.kind == LoopKind::kSerial && te::as_constant(loop.extent);
 }
 
+/// What a map brings to another place as it is; nullptr: it computes something.
+const te::Load* load_that_is_moved(const Block& map) {
+  return map.is_reduction() || map.bodies.size() != 1 ? nullptr : te::as<te::Load>(map.bodies[0]);
+}
+
 }  // namespace
 
 bool holds_select(const Expr& expr) {
@@ -138,14 +143,14 @@ int64_t View::ordinal(const std::string& name, const LoadAccess& access) const {
 }
 
 bool View::moves_reduction(const Block& map) const {
-  const auto* load = map.is_reduction() || map.bodies.size() != 1 ? nullptr : te::as<te::Load>(map.bodies[0]);
+  const te::Load* load = load_that_is_moved(map);
   if (!load) return false;
   const auto makers = writers(kernel(), load->buffer.index);
   return makers.size() == 1 && block(makers[0]).is_reduction();
 }
 
 bool View::moves_steps(const Block& map) const {
-  const auto* load = map.is_reduction() || map.bodies.size() != 1 ? nullptr : te::as<te::Load>(map.bodies[0]);
+  const te::Load* load = load_that_is_moved(map);
   if (!load) return false;
   const auto makers = writers(kernel(), load->buffer.index);
   std::vector<std::string> others = readers(kernel(), load->buffer.index);
