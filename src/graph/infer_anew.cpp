@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
 #include "graph/each_dim.h"
@@ -100,19 +101,22 @@ std::vector<ValueType> formal_types(const Graph& graph, NodeId id, const Graph& 
 Result<void> infer_anew(Graph& graph, int depth) {
   TRY_VOID(infer(graph));
   // A file may state less than another one of what its nodes without a row give: bodies are given neither.
-  Graph unstated = graph;
-  forget_stated_types(unstated);
-  TRY_VOID(infer(unstated));
+  std::optional<Graph> unstated;
   const auto inside = for_each_body(graph, [&](Graph& body, NodeId id) -> Result<int> {
+    if (!unstated) {
+      unstated = graph;
+      forget_stated_types(*unstated);
+      TRY_VOID(infer(*unstated));
+    }
     const Node& node = graph.node(id);
     for (size_t k = 0; k < std::min(node.captures.size(), body.captures().size()); ++k) {
-      const Value& captured = unstated.value(node.captures[k]);
+      const Value& captured = unstated->value(node.captures[k]);
       Value& formal = body.edit(body.captures()[k]);
       formal.type = captured.type;
       formal.content = captured.content;
     }
     if (!node.is_opaque() && !body.inputs().empty()) {
-      const std::vector<ValueType> types = formal_types(unstated, id, body, depth + 1);
+      const std::vector<ValueType> types = formal_types(*unstated, id, body, depth + 1);
       for (size_t k = 0; k < types.size(); ++k) {
         Value& formal = body.edit(body.inputs()[k]);
         formal.type = types[k];
