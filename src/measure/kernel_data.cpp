@@ -11,8 +11,8 @@
 namespace isomer {
 namespace {
 
-/// Values repeat after so many.
-constexpr int64_t kPeriod = 4096;
+/// Values repeat after so many: a prime, so that rows of a buffer, or images, are not alike.
+constexpr int64_t kPeriod = 4093;
 
 /// What so many bytes begin with, and repeat.
 std::vector<std::byte> period_of(size_t bytes, DataType dtype, IntegerRange range, uint64_t seed, Numbers numbers) {

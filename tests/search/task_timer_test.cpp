@@ -269,6 +269,19 @@ TEST(KernelData, IndicesStayBelowTheAxesTheyIndex) {
   EXPECT_LT(*std::max_element(reals.begin(), reals.end()), 0.9F);
 }
 
+/// Else what reads or writes the wrong row, or image, would compute the same.
+TEST(KernelData, RowsOfAPowerOfTwoDiffer) {
+  constexpr size_t kRow = 4096;
+  std::vector<float> reals(8 * kRow), integers(8 * kRow);
+  fill(std::as_writable_bytes(std::span(reals)), DataType::kFloat32, {0, 0}, 0);
+  fill(std::as_writable_bytes(std::span(integers)), DataType::kFloat32, {0, 0}, 0, Numbers::kIntegers);
+  for (const auto& values : {reals, integers})
+    for (size_t row = 1; row < 8; ++row)
+      EXPECT_FALSE(
+          std::equal(values.begin(), values.begin() + kRow, values.begin() + static_cast<std::ptrdiff_t>(row * kRow)))
+          << row;
+}
+
 /// On a busy machine times say little: this one is for the long run only, and its factor is generous.
 TEST(TaskTimer, SumsOfTasksAreAboutWhatTheirModelTakes) {
   if (!is_long_run()) GTEST_SKIP() << "measures times";
