@@ -84,8 +84,8 @@ class ModelCompiler {
     if (!added.ok()) return std::move(added).error().within(model);
     if (all.problems.empty()) return unsupported(model, "a task to tune expected, none found");
     failure_.end_nothing();
-    TRY_VOID(add_rooflines(all, *records, compile_));
     tune::TuneOptions tuning = tuning_options(compile_);
+    TRY(tuning.peaks, add_rooflines(all, *records, compile_));
     TRY_VOID(check_count("trials", options.trials, 0));
     tuning.trials = options.trials;
     TRY(tuning.seconds, parsed_seconds(options.seconds));
