@@ -20,6 +20,20 @@ class Peers : public CommandLine {
   }
 };
 
+/// It holds a library of tens of megabytes.
+TEST_F(Peers, TakeNoPartInOurMemory) {
+  if (!is_there("onnxruntime")) GTEST_SKIP() << "no ONNX Runtime here";
+  const std::string file =
+      model("opset 17\ngraph g(x: float32[4,5]) -> (y: float32[4,5]) {\n  y = Sigmoid(x)\n}\n", "model.onnx");
+  const auto megabytes = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"bench", file, "--duration", "0.01", "--json", "--threads", "1"});
+    const Outcome outcome = isomer(more);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    return json::parse(outcome.out)["peak_memory_mb"].get<double>();
+  };
+  EXPECT_NEAR(megabytes({"--against", "onnxruntime"}), megabytes({}), 8);
+}
+
 /// `bench` compares oneDNN's result with ours before it measures: these are right, or it ends with 1.
 TEST_F(Peers, OneDnnRunsOperatorsAndAgrees) {
   if (!is_there("onednn")) GTEST_SKIP() << "no oneDNN here";
