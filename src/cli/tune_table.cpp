@@ -105,8 +105,8 @@ std::vector<std::string> table(const TuneScene& scene, const tune::TuneState& st
   for (size_t k = 0; k < order.size(); ++k) order[k] = k;
   const std::vector<double> places = all_places(scene, state), to_gain = all_to_gain(scene, state, places);
   stable_sort(order, [&](size_t a, size_t b) { return to_gain[a] > to_gain[b]; });
+  if (order.size() > tasks) order.resize(tasks);
   for (const size_t k : order) {
-    if (lines.size() > tasks + scene.models.size()) break;
     const tune::TaskState& task = state.tasks[k];
     const double now = task.progress.now_us();
     lines.push_back(

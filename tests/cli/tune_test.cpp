@@ -197,6 +197,12 @@ TEST_F(Tune, TakesSeveralModelsAndOneTask) {
   const Outcome outcome = tune({layers_, other, "--dim", "n=16", "--trials", "24", "--objective", "f3", "--json"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("other.onnx"));
+  // Each task is a line of the table.
+  const Outcome table = tune({layers_, other, "--dim", "n=16", "--trials", "3"});
+  size_t lines = 0;
+  for (size_t at = 0; (at = table.out.find("float32[", at)) != std::string::npos; at = table.out.find('\n', at))
+    ++lines;
+  EXPECT_EQ(lines, 3U) << table.out;
   const Outcome one = tune({layers_, "--task", "1", "--trials", "8"});
   ASSERT_EQ(one.exit_code, 0) << one.err;
   EXPECT_THAT(one.out, HasSubstr("Softmax"));
