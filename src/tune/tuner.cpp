@@ -54,6 +54,12 @@ struct Champion {
   ClockJob job;
 };
 
+/// All that have these decisions, whatever the problem fixes.
+Candidates candidates_with(const Problem& problem, const TuneOptions& options, Decisions fixed) {
+  return {problem.start, problem.own ? problem.own->space : options.space, options.machine, problem.flops,
+          std::move(fixed)};
+}
+
 /// A task and what is known of it.
 struct TaskRun {
   TaskRun(const Problem& problem, const TuneOptions& options, uint64_t seed, Score score)
@@ -573,7 +579,7 @@ class Tuner {
       TaskState& task = state_.tasks[number];
       const bool has_trials = run.earlier && task.progress.trials > 0 && task.why_not.empty();
       if (!task.is_found && !has_trials) continue;
-      TRY(auto earlier, meet_earlier(number));
+      TRY(const bool earlier_stays, meet_earlier(number));
       Contest contest;
       if (is_default_best(run)) {
         task.is_found = false;
@@ -584,13 +590,8 @@ class Tuner {
         task.is_found = contest.is_won() && contest.ratio >= kLeastSpeedup;
       }
       task.progress.best_us.push_back(task.progress.first_us / (task.is_found ? contest.ratio : 1));
-      TRY(std::vector<kernel::Record> records, retired(number));
-      if (task.is_found) {
-        records.push_back(record_of(number, run.best->candidate, task.progress.now_us(), {}));
-      } else if (earlier) {
-        earlier->when = std::time(nullptr);  // older ones don't take the place of newer ones
-        records.push_back(*std::move(earlier));
-      }
+      TRY(std::vector<kernel::Record> records, retired(number, earlier_stays));
+      if (task.is_found) records.push_back(record_of(number, run.best->candidate, task.progress.now_us(), {}));
       TRY_VOID(records_.add(records));
     }
     return {};
@@ -598,36 +599,38 @@ class Tuner {
 
   static bool is_default_best(const TaskRun& run) { return run.best->candidate.hash == run.first->candidate.hash; }
 
-  /// What another run left, if anything, is the best one where it is faster still. What stays, although it is not: it
-  /// can't be measured, or it may be faster than the default schedule, which is the best one.
-  Result<std::optional<kernel::Record>> meet_earlier(size_t number) {
+  /// What another run left, if anything, is the best one where it is faster still. Whether it stays in the records
+  /// although it is not: it can't be measured, or it may be faster than the default schedule, which is the best one.
+  Result<bool> meet_earlier(size_t number) {
     TaskRun& run = *runs_[number];
-    std::optional<kernel::Record> none;
-    if (!run.earlier) return none;
+    if (!run.earlier) return false;
     const auto trace = kernel::parse_trace(run.earlier->trace);
-    if (!trace.ok()) return none;
-    const Candidate earlier = run.candidates.with(decisions_of(*trace));
-    if (earlier.hash != kernel::hash(*trace)) return run.earlier;
-    if (earlier.hash == run.best->candidate.hash) return none;
+    if (!trace.ok()) return false;
+    // It need not have the decisions that are fixed in this run.
+    const Candidate earlier = candidates_with(run.problem, options_, {}).with(decisions_of(*trace));
+    if (earlier.hash != kernel::hash(*trace)) return false;  // nobody can make it any more
+    if (earlier.hash == run.best->candidate.hash) return false;
     auto job = std::move(measurer(run).compile({&earlier, 1})[0]);
-    if (!job.ok()) return run.earlier;
+    if (!job.ok()) return true;
     auto found = measurer(run).contest(run.best->job, *job);
-    if (is_unmeasured(found)) return run.earlier;
+    if (is_unmeasured(found)) return true;
     TRY(const Contest contest, std::move(found));
+    if (contest.fault.fault != Fault::kNone) return false;
     if (contest.is_won()) {
       run.best = Champion{earlier, *std::move(job)};
-      return none;
+      return false;
     }
-    const bool is_in_doubt = contest.rounds == 0 || contest.ratio >= kLeastSpeedup;
-    return contest.fault.fault == Fault::kNone && is_default_best(run) && is_in_doubt ? run.earlier : none;
+    return contest.rounds == 0 || (is_default_best(run) && contest.ratio >= kLeastSpeedup);
   }
 
-  /// All tuned schedules of the task that have a time in the records, without it.
-  Result<std::vector<kernel::Record>> retired(size_t number) const {
+  /// All tuned schedules of the task that have a time in the records, without it; but for the one that stays.
+  Result<std::vector<kernel::Record>> retired(size_t number, bool earlier_stays) const {
+    const TaskRun& run = *runs_[number];
     const kernel::RecordKey key = key_of(number);
-    TRY(std::vector<kernel::Record> records,
-        records_.list({key.task, key.target, key.generator, runs_[number]->maker("tuned")}));
-    std::erase_if(records, [](const kernel::Record& record) { return !record.microseconds; });
+    TRY(std::vector<kernel::Record> records, records_.list({key.task, key.target, key.generator, run.maker("tuned")}));
+    std::erase_if(records, [&](const kernel::Record& record) {
+      return !record.microseconds || (earlier_stays && record.trace == run.earlier->trace);
+    });
     for (kernel::Record& record : records) {
       record.microseconds.reset();
       record.failure = kNotFaster;
@@ -695,8 +698,7 @@ std::vector<TaskProgress> TuneState::progress() const {
 }
 
 Candidates candidates_of(const Problem& problem, const TuneOptions& options) {
-  return {problem.start, problem.own ? problem.own->space : options.space, options.machine, problem.flops,
-          problem.fixed};
+  return candidates_with(problem, options, problem.fixed);
 }
 
 std::unique_ptr<Measurer> new_measurer(const TuneOptions& options, Weights weights, double seconds) {

@@ -174,27 +174,20 @@ TEST_F(BadDays, AFullDiskIsToldInASentence) {
   EXPECT_TRUE(state.ok()) << state.error().message();
 }
 
-/// Times by schedule; the process that measures one of the questions, by number, is ended from outside, and again.
-class EndedOnce : public Measurer {
+/// The process that measures one of the questions, by number, is ended from outside, and again.
+class EndedOnce : public PlantedClock {
  public:
-  EndedOnce(const MeasuringOptions& options, int64_t& left) : Measurer(kernel::host_target(), options), left_(left) {}
+  EndedOnce(const MeasuringOptions& options, int64_t& left)
+      : PlantedClock(options, [](int64_t number) { return 1000 / static_cast<double>(1 + number); }), left_(left) {}
 
-  std::vector<Result<ClockJob>> compile(std::span<const Candidate> candidates) const override {
-    std::vector<Result<ClockJob>> jobs;
-    for (const Candidate& each : candidates) {
-      ClockJob job;
-      job.code.resize(1 + static_cast<size_t>(number_of(each.made.kernel)));
-      jobs.emplace_back(std::move(job));
-    }
-    return jobs;
-  }
-  Result<Measured> time(const Result<ClockJob>& job, double, double) override {
+  Result<Measured> time(const Result<ClockJob>& job, double hopeless_us, double possible_us) override {
     if (left_-- == 0) return ended();
-    return Measured{Fault::kNone, {}, 1000 / static_cast<double>(job->code.size()), 3};
+    return PlantedClock::time(job, hopeless_us, possible_us);
   }
-  Result<std::optional<Measured>> check(const Candidate&, const ClockJob&, const Candidate&) override {
+  Result<std::optional<Measured>> check(const Candidate& candidate, const ClockJob& job,
+                                        const Candidate& reference) override {
     if (left_-- == 0) return ended();
-    return std::optional(Measured{});
+    return PlantedClock::check(candidate, job, reference);
   }
 
  private:

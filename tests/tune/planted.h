@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernel/examples.h"
+#include "kernel/fingerprint.h"
 #include "kernel/tree.h"
 #include "measure/machine_code.h"
 #include "tune/examples.h"
@@ -57,6 +58,38 @@ inline Result<kernel::MachineCode> copy_with(const kernel::Kernel& kernel, const
   code = code + isomer::test::copy_code(kernel.inputs[0], kernel.outputs[0], kCopied, plant ? plant->left : 0);
   if (plant) code = code + plant->code;
   return kernel::MachineCode{isomer::test::image(code + isomer::test::kReturn), {{runtime::Part()}}};
+}
+
+/// Microseconds by a schedule's number: what its job carries instead of code.
+class PlantedClock : public Measurer {
+ public:
+  using Times = std::function<double(int64_t number)>;
+  PlantedClock(const MeasuringOptions& options, Times times)
+      : Measurer(kernel::host_target(), options), times_(std::move(times)) {}
+
+  std::vector<Result<ClockJob>> compile(std::span<const Candidate> candidates) const override {
+    std::vector<Result<ClockJob>> jobs;
+    for (const Candidate& each : candidates) {
+      ClockJob job;
+      job.code.resize(1 + static_cast<size_t>(number_of(each.made.kernel)));
+      jobs.emplace_back(std::move(job));
+    }
+    return jobs;
+  }
+  Result<Measured> time(const Result<ClockJob>& job, double, double) override {
+    if (!job.ok()) return Measured{Fault::kCode, job.error().message(), 0, 0};
+    return Measured{Fault::kNone, {}, times_(std::ssize(job->code) - 1), 3};
+  }
+  Result<std::optional<Measured>> check(const Candidate&, const ClockJob&, const Candidate&) override {
+    return std::optional(Measured{});
+  }
+
+ private:
+  Times times_;
+};
+
+inline kernel::RecordKey key_of(const Problem& problem) {
+  return {problem.hash, kernel::fingerprint(kernel::host_target(), 1), kernel::generator_version()};
 }
 
 inline TuneOptions planted_options(int64_t trials) {

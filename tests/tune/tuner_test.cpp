@@ -8,7 +8,6 @@
 #include <atomic>
 #include <set>
 
-#include "kernel/fingerprint.h"
 #include "tune/examples.h"
 #include "tune/planted.h"
 #include "tune/trial_examples.h"
@@ -57,10 +56,6 @@ TuneOptions options_of(int64_t trials) {
   options.trials = trials;
   options.round = 8;
   return options;
-}
-
-kernel::RecordKey key_of(const Problem& problem) {
-  return {problem.hash, kernel::fingerprint(kernel::host_target(), 1), kernel::generator_version()};
 }
 
 TEST(Tuner, SpendsItsTrialsAndTellsAfterEachRound) {

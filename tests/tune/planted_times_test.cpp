@@ -1,0 +1,90 @@
+// What becomes of what was measured, by times that are planted: what stays in the records, what others are told.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tune/planted.h"
+
+namespace isomer::tune::test {
+namespace {
+
+using testing::ElementsAre;
+using testing::Pair;
+
+class PlantedTimes : public testing::Test {
+ protected:
+  /// Schedules beside the default one, which is number 0.
+  static constexpr int64_t kSchedules = 9;
+
+  Result<TuneState> tuned(PlantedClock::Times times) {
+    options_.measurer = [&](const MeasuringOptions& measuring) {
+      return std::make_unique<PlantedClock>(measuring, times);
+    };
+    return tune({problem_}, {{{1}, 0}}, records_, options_);
+  }
+
+  /// What another run left.
+  void add(std::string_view maker, int64_t number, double microseconds, int64_t when = 1) {
+    kernel::Record record;
+    record.key = key_of(problem_);
+    record.maker = maker_of(maker, problem_.weights);
+    record.trace = print(candidates_.with({{choice(), number}}).made.trace);
+    record.microseconds = microseconds;
+    record.when = when;
+    ASSERT_TRUE(records_.add(record).ok());
+  }
+
+  /// Times in the records, by number.
+  std::map<int64_t, double> recorded(std::string_view maker) const {
+    std::map<int64_t, double> times;
+    for (const kernel::Record& record : *records_.list({.maker = maker_of(maker, problem_.weights)}))
+      if (record.microseconds)
+        times[decisions_of(*kernel::parse_trace(record.trace)).at(choice())] = *record.microseconds;
+    return times;
+  }
+
+  std::string choice() const { return candidates_.preferred().made.choices[0].choice.name; }
+
+  TuneOptions options_ = planted_options(kSchedules);
+  Problem problem_ = copy_problem();
+  const Candidates candidates_{problem_.start, options_.space, options_.machine, 0};
+  kernel::Records records_ = kernel::Records::in_memory();
+};
+
+/// It need not be among the schedules that a run leaves open.
+TEST_F(PlantedTimes, WhatAnotherRunLeftMeetsWhatARunWithFixedDecisionsFound) {
+  add("tuned", 7, 10);
+  problem_.fixed = {{choice(), 3}};
+  const auto times = [](int64_t number) { return number == 7 ? 10.0 : number == 3 ? 50.0 : 100.0; };
+  ASSERT_TRUE(tuned(times).ok());
+  EXPECT_THAT(recorded("tuned"), ElementsAre(Pair(7, testing::DoubleNear(10, 1e-6))));
+  // Where it is slower, it goes.
+  ASSERT_TRUE(tuned([](int64_t number) { return number == 3 ? 50.0 : 100.0; }).ok());
+  EXPECT_THAT(recorded("tuned"), ElementsAre(Pair(3, testing::DoubleNear(50, 1e-6))));
+}
+
+/// On a machine that is too busy to make its code.
+TEST_F(PlantedTimes, WhatAnotherRunLeftStaysWhereItCanNotBeMeasured) {
+  class Busy : public PlantedClock {
+   public:
+    using PlantedClock::PlantedClock;
+    std::vector<Result<ClockJob>> compile(std::span<const Candidate> candidates) const override {
+      std::vector<Result<ClockJob>> jobs = PlantedClock::compile(candidates);
+      for (Result<ClockJob>& job : jobs)
+        if (job->code.size() == 1 + 7) job = unsupported("", "code in 30 s expected, it took longer");
+      return jobs;
+    }
+  };
+  add("tuned", 7, 10);
+  options_.measurer = [](const MeasuringOptions& measuring) {
+    return std::make_unique<Busy>(measuring, [](int64_t number) { return number == 0 ? 100.0 : 50.0; });
+  };
+  options_.trials = 3;
+  const auto state = tune({problem_}, {{{1}, 0}}, records_, options_);
+  ASSERT_TRUE(state.ok()) << state.error().message();
+  EXPECT_TRUE(state->tasks[0].is_found);
+  EXPECT_EQ(recorded("tuned").size(), 2U);
+  EXPECT_EQ(recorded("tuned")[7], 10);
+}
+
+}  // namespace
+}  // namespace isomer::tune::test
