@@ -213,11 +213,7 @@ Result<ExitCode> run(const TuneCommand& options) {
   if (!options.schedule.empty()) TRY_VOID(fix_schedule(all, options.schedule, compile));
   if (!ranks.is_first()) return ranks.serve(all.problems, tuning_options(compile));
   TRY(std::optional<OutputFile> report_file, file_for(options.report));
-  TRY(kernel::Records records, open_records(options.choices.search.records));
-  // It is made now, where it can be, and not after hours.
-  TRY_VOID(records.add(std::span<const kernel::Record>()));
-  if (const std::string problem = records.problem(); !problem.empty())
-    return unsupported("records", "a file that can be written expected, or what is found is lost: {}", problem);
+  TRY(kernel::Records records, open_records_to_keep(options.choices.search.records));
   tune::TuneOptions tuning = tuning_options(compile);
   TRY(tuning.scheduler, scheduler_of(options, all));
   tuning.trials = options.trials;

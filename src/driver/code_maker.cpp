@@ -108,12 +108,11 @@ Result<CodeMaker> CodeMaker::create(const Settings& settings, const CompileChoic
   maker.plan_ = choices.plan;
   maker.measures_ = choices.plan.empty() && keeps("alternatives") && maker.level_ >= search::kSearchLevel &&
                     search::runs_here(compile.target);
-  maker.records_ = choices.search.records;
+  TRY(kernel::Records records, open_records(choices.search.records));
+  maker.records_ = std::make_unique<kernel::Records>(std::move(records));
   maker.is_untuned_ = choices.untuned;
   return maker;
 }
-
-Result<kernel::Records> CodeMaker::open_records() const { return isomer::open_records(records_); }
 
 Result<Graph> CodeMaker::prepared(Graph graph, const std::vector<std::string>& without) const {
   TRY_VOID(search::prepare_for_code(graph, prepare_options(options_, level_, without)));
@@ -131,31 +130,28 @@ Result<search::CompileOptions> CodeMaker::options_for(const Graph& prepared,
   return result;
 }
 
-Result<search::ChosenTasks> CodeMaker::choose(const Graph& prepared, kernel::Records& records,
-                                              const search::ChooseTasksOptions& options) const {
-  search::TaskTimer timer(options_, records, weights_in_model(count_bytes(prepared)));
+Result<search::ChosenTasks> CodeMaker::choose(const Graph& prepared, const search::ChooseTasksOptions& options) const {
+  search::TaskTimer timer(options_, *records_, weights_in_model(count_bytes(prepared)));
   return choose_tasks(prepared, options_, timer, options);
 }
 
-search::CompileOptions CodeMaker::with_tuned(const Graph& prepared, search::CompileOptions options,
-                                             const kernel::Records& records) const {
-  if (!is_untuned_) take_tuned(options, records, weights_in_model(count_bytes(prepared)));
+search::CompileOptions CodeMaker::with_tuned(const Graph& prepared, search::CompileOptions options) const {
+  if (!is_untuned_) take_tuned(options, *records_, weights_in_model(count_bytes(prepared)));
   return options;
 }
 
-Result<search::Compilation> CodeMaker::compiled(const Graph& prepared, const search::CompileOptions& options,
-                                                const kernel::Records& records) const {
-  TRY(search::Compilation code, compile(prepared, with_tuned(prepared, options, records)));
+Result<search::Compilation> CodeMaker::compiled(const Graph& prepared, const search::CompileOptions& options) const {
+  TRY(search::Compilation code, compile(prepared, with_tuned(prepared, options)));
   code.artifact.provenance.producer = version_text();
   return code;
 }
 
 Result<std::optional<TunedTasks>> CodeMaker::tuned(search::TuningProblems all, const search::CompileOptions& options,
-                                                   kernel::Records& records, const Tuning& tuning) const {
+                                                   const Tuning& tuning) const {
   const auto begin = Clock::now();
   if (all.problems.empty()) return std::optional<TunedTasks>();
   tune::TuneOptions tune = tuning_options(options);
-  TRY(tune.peaks, add_rooflines(all, records, options));
+  TRY(tune.peaks, add_rooflines(all, *records_, options));
   tune.trials = std::numeric_limits<int64_t>::max();
   tune.seconds = std::max(tuning.seconds - seconds_since(begin), 0.0);
   tune.continues = true;
@@ -164,7 +160,7 @@ Result<std::optional<TunedTasks>> CodeMaker::tuned(search::TuningProblems all, c
     result.state = state;
     if (tuning.tell) tuning.tell(result);
   };
-  TRY(result.state, tune::tune(all.problems, all.models, records, tune));
+  TRY(result.state, tune::tune(all.problems, all.models, *records_, tune));
   result.is_interrupted = !check_stop().ok();
   if (result.is_interrupted) forget_stop();
   return std::optional(std::move(result));
@@ -174,19 +170,17 @@ Result<CompiledCode> CodeMaker::code_of(Graph graph, const std::vector<std::stri
                                         const std::optional<Tuning>& tuning) const {
   TRY(const Graph ready, prepared(std::move(graph), without));
   TRY(const search::CompileOptions options, options_for(ready));
-  TRY(kernel::Records records, open_records());
-  return code_of_prepared(ready, options, records, tuning);
+  return code_of_prepared(ready, options, tuning);
 }
 
 Result<CompiledCode> CodeMaker::chosen_code_of(Graph graph, const std::vector<std::string>& without,
                                                const search::ChooseTasksOptions& choose_options,
                                                const std::optional<Tuning>& tuning) const {
   TRY(const Graph ready, prepared(std::move(graph), without));
-  TRY(kernel::Records records, open_records());
-  TRY(search::ChosenTasks chosen, choose(ready, records, choose_options));
+  TRY(search::ChosenTasks chosen, choose(ready, choose_options));
   search::CompileOptions options = options_;
   options.plan = chosen.plan;
-  TRY(CompiledCode result, code_of_prepared(ready, options, records, tuning));
+  TRY(CompiledCode result, code_of_prepared(ready, options, tuning));
   result.chosen = std::move(chosen);
   return result;
 }
@@ -199,14 +193,14 @@ Result<search::CompileOptions> CodeMaker::add_problems(search::TuningProblems& a
 }
 
 Result<CompiledCode> CodeMaker::code_of_prepared(const Graph& graph, const search::CompileOptions& options,
-                                                 kernel::Records& records, const std::optional<Tuning>& tuning) const {
+                                                 const std::optional<Tuning>& tuning) const {
   CompiledCode result;
   if (tuning) {
     search::TuningProblems all;
     TRY_VOID(search::add_problems(all, graph, options));
-    TRY(result.tuned, tuned(std::move(all), options, records, *tuning));
+    TRY(result.tuned, tuned(std::move(all), options, *tuning));
   }
-  TRY(result.code, compiled(graph, options, records));
+  TRY(result.code, compiled(graph, options));
   return result;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -22,12 +23,13 @@ struct Tuning {
 
 class CodeMaker {
  public:
-  /// Errors: kUsage, a target or a level that is none.
+  /// Errors: kUsage, a target or a level that is none; those of the records.
   static Result<CodeMaker> create(const Settings& settings, const CompileChoices& choices);
 
   /// Whether alternatives of tasks are measured.
   bool measures() const { return measures_; }
-  Result<kernel::Records> open_records() const;
+  /// Of the whole command: what one part of it leaves there another finds, also where there is no file.
+  kernel::Records& records() const { return *records_; }
 
   /// As tasks are made of it.
   Result<Graph> prepared(Graph graph, const std::vector<std::string>& without) const;
@@ -35,16 +37,13 @@ class CodeMaker {
   /// tasks; those for values that it does not have are for other graphs.
   Result<search::CompileOptions> options_for(const Graph& prepared, const std::vector<std::string>& answers = {}) const;
   /// The tasks that are fastest here, as far as they are found in the options' seconds.
-  Result<search::ChosenTasks> choose(const Graph& prepared, kernel::Records& records,
-                                     const search::ChooseTasksOptions& options) const;
-  /// With schedules that were tuned, unless they are not wanted. The records outlive the options.
-  search::CompileOptions with_tuned(const Graph& prepared, search::CompileOptions options,
-                                    const kernel::Records& records) const;
-  Result<search::Compilation> compiled(const Graph& prepared, const search::CompileOptions& options,
-                                       const kernel::Records& records) const;
+  Result<search::ChosenTasks> choose(const Graph& prepared, const search::ChooseTasksOptions& options) const;
+  /// With schedules that were tuned, unless they are not wanted. It outlives the options.
+  search::CompileOptions with_tuned(const Graph& prepared, search::CompileOptions options) const;
+  Result<search::Compilation> compiled(const Graph& prepared, const search::CompileOptions& options) const;
   /// Nothing where there is nothing to tune.
   Result<std::optional<TunedTasks>> tuned(search::TuningProblems all, const search::CompileOptions& options,
-                                          kernel::Records& records, const Tuning& tuning) const;
+                                          const Tuning& tuning) const;
 
   // All of it
 
@@ -58,13 +57,13 @@ class CodeMaker {
  private:
   explicit CodeMaker(int level) : level_(level) {}
   Result<CompiledCode> code_of_prepared(const Graph& graph, const search::CompileOptions& options,
-                                        kernel::Records& records, const std::optional<Tuning>& tuning) const;
+                                        const std::optional<Tuning>& tuning) const;
 
   int level_;
   search::CompileOptions options_;
   std::vector<std::string> plan_;
   bool measures_ = false;
-  std::string records_;  ///< file
+  std::unique_ptr<kernel::Records> records_;
   bool is_untuned_ = false;
 };
 

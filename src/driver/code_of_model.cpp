@@ -153,6 +153,8 @@ Result<CompiledModel> code_of_model(const LoadedModel& model, const std::string&
     if (!done.ok()) return std::move(done).error().within(file);
   }
   code->tuned = std::move(tuned);
+  if (const std::string problem = maker.records().problem(); choices.tunes && !problem.empty())
+    messages.say("isomer: what was tuned is in the artifact, and in no records: " + problem);
   return CompiledModel{*std::move(code), std::move(made)};
 }
 

@@ -5,13 +5,38 @@
 #include "util/subprocess.h"
 
 namespace isomer {
+namespace {
+
+constexpr const char* kFile = "records.sqlite";
+constexpr const char* kNoFolder = "a folder for a cache expected, neither XDG_CACHE_HOME nor HOME names one";
+
+Result<kernel::Records> open_to_write(const std::filesystem::path& file) {
+  TRY(kernel::Records records, kernel::Records::open(file));
+  TRY_VOID(records.add(std::span<const kernel::Record>()));
+  return records;
+}
+
+}  // namespace
 
 Result<kernel::Records> open_records(const std::string& file) {
   if (!file.empty()) return kernel::Records::open(file);
   const std::filesystem::path folder = cache_folder();
-  if (folder.empty())
-    return kernel::Records::in_memory("a folder for a cache expected, neither XDG_CACHE_HOME nor HOME names one");
-  return kernel::Records::open_if_possible(folder / "records.sqlite");
+  if (folder.empty()) return kernel::Records::in_memory(kNoFolder);
+  return kernel::Records::open_if_possible(folder / kFile);
+}
+
+Result<kernel::Records> open_records_to_keep(const std::string& file) {
+  if (!file.empty()) return open_to_write(file);
+  const auto is_lost = [](const std::string& why) {
+    return unsupported("records", "a file that can be written expected, or what is found is lost: {}", why);
+  };
+  const std::filesystem::path folder = cache_folder();
+  if (folder.empty()) return is_lost(kNoFolder);
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  auto records = open_to_write(folder / kFile);
+  if (!records.ok()) return is_lost(records.error().message());
+  return records;
 }
 
 }  // namespace isomer

@@ -73,15 +73,13 @@ Result<std::unique_ptr<search::Runner>> ProgramTasks::runner(const Graph& graph,
 Result<search::Compilation> ProgramTasks::compiled(const Graph& graph, const std::vector<std::string>& without) const {
   TRY(const Graph ready, maker_.prepared(graph, without));
   TRY(const search::CompileOptions options, maker_.options_for(ready, answers_));
-  TRY(kernel::Records records, maker_.open_records());
-  return maker_.compiled(ready, options, records);
+  return maker_.compiled(ready, options);
 }
 
 Result<std::vector<search::ProgramJudge::Choice>> ProgramRecords::choices() {
-  TRY(const kernel::Records records, maker_.open_records());
   std::vector<tune::TaskProgress> tasks;
   for (const tune::Problem& problem : problems_.problems) {
-    TRY(tasks.emplace_back(), recorded_progress(problem, options_, records));
+    TRY(tasks.emplace_back(), recorded_progress(problem, options_, maker_.records()));
   }
   if (problems_.models.empty()) return std::vector<Choice>();
   return fastest(problems_.models[0], tasks);
@@ -90,8 +88,7 @@ Result<std::vector<search::ProgramJudge::Choice>> ProgramRecords::choices() {
 Result<void> ProgramTuner::first(const search::OptimizedModel& made) {
   TRY(first_, maker_.prepared(made.derived.graph, made.derivation.without));
   if (maker_.measures() && made.why_not_raced.empty()) {
-    TRY(kernel::Records records, maker_.open_records());
-    TRY(chosen_, maker_.choose(first_, records, tuning_options_.choose(made)));
+    TRY(chosen_, maker_.choose(first_, tuning_options_.choose(made)));
     for (const auto& [choice, is_so] : chosen_->plan)
       answers_.push_back(fmt::format("{}={}", first_.value(choice.value).name, answer(choice.kind, is_so)));
   }
@@ -121,7 +118,6 @@ std::vector<ProgramTuner::OtherCut> ProgramTuner::other_cuts() const {
 }
 
 Result<std::vector<search::ProgramJudge::Choice>> ProgramTuner::choices() {
-  TRY(kernel::Records records, maker_.open_records());
   const size_t regions = problems_.models[0].parts.size();
   std::vector<OtherCut> cuts;
   for (OtherCut& cut : other_cuts()) {
@@ -134,25 +130,25 @@ Result<std::vector<search::ProgramJudge::Choice>> ProgramTuner::choices() {
   }
   Tuning tuning = tuning_;
   tuning.seconds = std::max(tuning.seconds - seconds_since(begin_), 0.0);
-  TRY(tuned_, maker_.tuned(problems_, options_, records, tuning));
+  TRY(tuned_, maker_.tuned(problems_, options_, tuning));
   if (!tuned_) return std::vector<Choice>();
   std::vector<Choice> result = fastest(tuned_->model, tuned_->state.progress());
   for (OtherCut& cut : cuts) cut.saved = result[cut.part].saved;
   std::erase_if(cuts, [](const OtherCut& cut) { return cut.saved <= 0; });
   result.resize(regions);
-  TRY_VOID(take_cuts(std::move(cuts), records));
+  TRY_VOID(take_cuts(std::move(cuts)));
   return result;
 }
 
-Result<void> ProgramTuner::take_cuts(std::vector<OtherCut> cuts, const kernel::Records& records) {
+Result<void> ProgramTuner::take_cuts(std::vector<OtherCut> cuts) {
   stable_sort(cuts, [](const OtherCut& a, const OtherCut& b) { return a.saved > b.saved; });
   for (; !cuts.empty(); cuts.resize(cuts.size() / 2)) {
     std::vector<std::string> answers = answers_;
     for (const OtherCut& cut : cuts) answers.insert(answers.end(), cut.answers.begin(), cut.answers.end());
     TRY(const search::CompileOptions options, maker_.options_for(first_, answers));
     const auto is_faster = [&]() -> Result<bool> {
-      TRY(const search::Raced raced, race_code(first_, maker_.with_tuned(first_, options_, records),
-                                               maker_.with_tuned(first_, options, records), {}));
+      TRY(const search::Raced raced,
+          race_code(first_, maker_.with_tuned(first_, options_), maker_.with_tuned(first_, options), {}));
       return raced.ratio > 1 && raced.is_told_apart();
     };
     bool is_won = true;

@@ -75,7 +75,7 @@ class ProgramTuner final : public ProgramTasks {
   /// Those that were measured by default schedules and may be faster with tuned ones.
   std::vector<OtherCut> other_cuts() const;
   /// Of those that tuned tasks say are faster: all that win twice, or the larger half of them, and again.
-  Result<void> take_cuts(std::vector<OtherCut> cuts, const kernel::Records& records);
+  Result<void> take_cuts(std::vector<OtherCut> cuts);
 
   search::TuningProblems problems_;
   Graph first_;  ///< prepared

@@ -311,8 +311,13 @@ class Records::State {
     if (!falls_back_) return error;
     problem_ = error.message();
     falls_back_ = false;
-    database_ = empty_in_memory();
     set_up_for_ = Access::kWrite;
+    if (auto copy = copy_of_file(error); copy.ok()) {
+      database_ = *std::move(copy);
+      auto again = work(*database_);
+      if (again.ok()) return again;
+    }
+    database_ = empty_in_memory();
     return work(*database_);
   }
   std::string problem() {
@@ -321,6 +326,14 @@ class Records::State {
   }
 
  private:
+  /// To go on with in memory what is there, where it can be read still: others hold the file, or the disk is full.
+  Result<Database> copy_of_file(const Error& error) {
+    if (!database_ || error.kind != ErrorKind::kUnsupported) return error;
+    TRY(Database copy, Database::in_memory_of(*database_));
+    TRY_VOID(set_up_for_writing(copy));
+    return copy;
+  }
+
   template <class Work>
   auto try_to(Access access, const Work& work) -> decltype(work(std::declval<Database&>())) {
     if (!set_up_for_ || *set_up_for_ < access) TRY_VOID(set_up(access));

@@ -76,14 +76,15 @@ class Records {
   /// called before each step in the file: tests let others go first there.
   static Result<Records> open(const std::filesystem::path& file, std::function<void()> before_statement = {});
   /// The same for a file that nobody asked for: where it can't be read or written, records are kept in memory from then
-  /// on.
+  /// on, those that can be read still with them.
   static Records open_if_possible(const std::filesystem::path& file);
 
   Records(Records&&) noexcept;
   Records& operator=(Records&&) noexcept;
   ~Records();
 
-  /// All or none, on the disk when it returns. A record takes the place of an older one of its key, maker and trace.
+  /// All or none. When it returns they are safe from this process's end, though not from that of the machine's power. A
+  /// record takes the place of an older one of its key, maker and trace.
   Result<void> add(std::span<const Record> records);
   Result<void> add(const Record& record) { return add({&record, 1}); }
 

@@ -113,6 +113,16 @@ Database Database::in_memory() {
   return database;
 }
 
+Result<Database> Database::in_memory_of(Database& other) {
+  Database copy = in_memory();
+  sqlite3_backup* const work = sqlite3_backup_init(copy.database_.get(), "main", other.database_.get(), "main");
+  if (!work) return failure(copy.database_.get(), sqlite3_errcode(copy.database_.get()));
+  const int code = sqlite3_backup_step(work, -1);
+  sqlite3_backup_finish(work);
+  if (code != SQLITE_DONE) return failure(copy.database_.get(), code);
+  return copy;
+}
+
 Result<Database> Database::open(const std::filesystem::path& file, bool may_make,
                                 std::function<void()> before_statement) {
   sqlite3* made = nullptr;

@@ -54,6 +54,8 @@ enum class Journal {
 class Database {
  public:
   static Database in_memory();
+  /// What another one holds.
+  static Result<Database> in_memory_of(Database& other);
   /// Made where `may_make`. Others' locks are waited for, some seconds. To be read alone, from a folder where nothing
   /// can be made, it is taken as a file that nobody changes. `before_statement` is called before each statement: tests
   /// let others go first there.

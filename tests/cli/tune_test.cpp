@@ -166,6 +166,12 @@ TEST_F(Tune, IsPartOfCompileWhereItIsAskedFor) {
   EXPECT_LE(made["tuning"][0]["best_us"], made["tuning"][0]["start_us"]);
   EXPECT_EQ(json::parse(compile({"--level", "2", "--json"}))["kernels_tuned"], made["kernels_tuned"]);
   EXPECT_THAT(made["check"], testing::Not(json()));
+  // Where nothing can be kept it is said.
+  const Outcome kept =
+      run_program({"env", "-u", "XDG_CACHE_HOME", "-u", "HOME", tool_path("isomer").string(), "compile", layers_, "-o",
+                   path("out.iso"), "--tune", "--level", "2", "--time", "2s"});
+  EXPECT_EQ(kept.exit_code, 0) << kept.err;
+  EXPECT_THAT(kept.err, HasSubstr("in no records"));
   expect_error(isomer({"compile", layers_, "-o", path("out.iso"), "--tune", "--untuned"}), 2, "--untuned");
   expect_error(isomer({"compile", layers_, "-o", path("out.iso"), "--tune", "--target", "cuda=sm_80"}), 2,
                "a CPU that this machine has expected");
@@ -266,6 +272,8 @@ TEST_F(Tune, RefusesWhatItCanNotDoInOneSentence) {
   expect_error(tune({path("none.onnx")}), 3, "none.onnx");
   // Where what is found could not be kept.
   expect_error(isomer({"tune", layers_, "--records", "/proc/none/records"}), 3, "records");
+  expect_error(run_program({"env", "XDG_CACHE_HOME=/proc", tool_path("isomer").string(), "tune", layers_}), 3,
+               "what is found is lost");
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -536,6 +537,27 @@ TEST_F(RecordsFile, WhereNobodyAskedForAFileMemoryDoesToo) {
   ASSERT_TRUE(records.add(record(1, 1)).ok());
   EXPECT_EQ(records.problem(), "");
   EXPECT_THAT(all(*Records::open(path("new") / "folder" / "records.sqlite")), testing::ElementsAre(record(1, 1)));
+}
+
+/// Where the disk becomes full in the middle.
+TEST_F(RecordsFile, WhereNobodyAskedForAFileWhatWasThereIsKnownStill) {
+  const Process process([&]() -> Result<void> {
+    Records records = Records::open_if_possible(path());
+    TRY_VOID(records.add(record(0, 1)));
+    TRY_VOID(records.add(trials(0, {4})));
+    std::signal(SIGXFSZ, SIG_IGN);
+    const rlimit most{200'000, 200'000};
+    setrlimit(RLIMIT_FSIZE, &most);
+    uint64_t count = 1;
+    for (; records.problem().empty() && count < 1'000; ++count)
+      TRY_VOID(records.add(record(count, 1, std::string(10'000, 't'))));
+    if (records.problem().empty()) return invalid("", "a full disk expected");
+    if (all(records).size() != count) return invalid("", "{} records expected, {} found", count, all(records).size());
+    TRY(const auto found, records.trials({}, 100));
+    if (found != std::vector{trials(0, {4})}) return invalid("", "the trials expected, others found");
+    return {};
+  });
+  EXPECT_EQ(process.wait(), 0);
 }
 
 }  // namespace
