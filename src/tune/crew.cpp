@@ -52,11 +52,11 @@ struct Answer {
   std::string why;
   uint64_t microseconds = 0;  ///< the bits of a double
   int64_t runs = 0;
+  uint64_t now_us = 0;  ///< of the best one beside it, the bits of a double
 };
 
 struct Answers {
   int64_t round = 0;
-  uint64_t now_us = 0;  ///< the bits of a double
   std::vector<Answer> answers;
 };
 
@@ -71,11 +71,11 @@ void fields(Archive& archive, Question& question) {
 }
 template <class Archive>
 void fields(Archive& archive, Answer& answer) {
-  archive(answer.is_measured, answer.fault, answer.why, answer.microseconds, answer.runs);
+  archive(answer.is_measured, answer.fault, answer.why, answer.microseconds, answer.runs, answer.now_us);
 }
 template <class Archive>
 void fields(Archive& archive, Answers& answers) {
-  archive(answers.round, answers.now_us, answers.answers);
+  archive(answers.round, answers.answers);
 }
 
 Sent sent(const Candidate& candidate) { return {candidate.decisions(), candidate.hash.low, candidate.hash.high}; }
@@ -112,8 +112,8 @@ Result<std::optional<Answers>> answers_of(Connection& connection, int64_t round,
   }
 }
 
-std::optional<Crew::Finding> finding_of(const Answer& answer, double now_us) {
-  const double us = std::bit_cast<double>(answer.microseconds);
+std::optional<Crew::Finding> finding_of(const Answer& answer) {
+  const double us = std::bit_cast<double>(answer.microseconds), now_us = std::bit_cast<double>(answer.now_us);
   const bool is_fault = answer.fault > Fault::kNone && static_cast<size_t>(answer.fault) < kFaults;
   const bool is_time = answer.fault == Fault::kNone && is_possible(us);
   if (!answer.is_measured || !is_possible(now_us) || (!is_fault && !is_time)) return std::nullopt;
@@ -148,17 +148,19 @@ class Server {
     for (size_t k = 0; k < question.candidates.size(); ++k) take(question.candidates[k], k);
     Measurer& measurer = measurer_of(question);
     const std::vector<Result<ClockJob>> jobs = measurer.compile(candidates);
-    const auto now = measurer.time(jobs[0]);
-    if (!now.ok() && now.error().kind == ErrorKind::kStopped) return Error(now.error());
-    if (!now.ok() || now->fault != Fault::kNone) return result;
-    result.now_us = std::bit_cast<uint64_t>(now->microseconds);
-    for (size_t k = 1; k < candidates.size(); ++k) {
-      const auto timed = measurer.time(jobs[k], std::bit_cast<double>(question.hopeless) * now->microseconds);
+    std::vector<double> best_us;
+    const auto time = [&](size_t number, double now_us) -> Result<void> {
+      const auto timed = measurer.time(jobs[number + 1], std::bit_cast<double>(question.hopeless) * now_us);
       if (!timed.ok() && timed.error().kind == ErrorKind::kStopped) return Error(timed.error());
-      if (!timed.ok()) continue;
-      result.answers[places[k]] = {true, timed->fault, timed->why, std::bit_cast<uint64_t>(timed->microseconds),
-                                   timed->runs};
-    }
+      if (timed.ok())
+        result.answers[places[number + 1]] = {true, timed->fault, timed->why,
+                                              std::bit_cast<uint64_t>(timed->microseconds), timed->runs};
+      return {};
+    };
+    const auto best = time_beside_best(measurer, jobs[0], candidates.size() - 1, best_us, time);
+    if (!best.ok() && best.error().kind == ErrorKind::kStopped) return Error(best.error());
+    for (size_t k = 0; k < best_us.size(); ++k)
+      result.answers[places[k + 1]].now_us = std::bit_cast<uint64_t>(best_us[k]);
     return result;
   }
 
@@ -246,8 +248,7 @@ Result<std::vector<std::optional<Crew::Finding>>> Crew::take() {
     std::vector<std::optional<Finding>> findings(hired.share);
     const double patience = kSecondsToSend + static_cast<double>(hired.share + 1) * (kSecondsToCompile + seconds_);
     TRY(const auto answers, answers_of(hired.connection, round_, hired.share, patience));
-    for (size_t k = 0; answers && k < hired.share; ++k)
-      findings[k] = finding_of(answers->answers[k], std::bit_cast<double>(answers->now_us));
+    for (size_t k = 0; answers && k < hired.share; ++k) findings[k] = finding_of(answers->answers[k]);
     result.insert(result.end(), std::make_move_iterator(findings.begin()), std::make_move_iterator(findings.end()));
   }
   return result;

@@ -23,6 +23,8 @@ const double kWon = std::log(99), kLost = -std::log(20);
 constexpr int kMostRounds = 32;
 /// As slow as this a kernel does not come by what else the machine does.
 constexpr double kFarSlower = 0.6;
+/// Candidates that are timed before the best one is again.
+constexpr size_t kBesideBest = 4;
 /// Up to which sums of small integers are exact.
 constexpr double kExact = 0x1p24;
 
@@ -153,6 +155,26 @@ Result<std::optional<Measured>> Measurer::check(const Candidate& candidate, cons
     result = Measured{};
   }
   return result;
+}
+
+Result<Measured> time_beside_best(Measurer& measurer, const Result<ClockJob>& best, size_t count,
+                                  std::vector<double>& best_us,
+                                  const std::function<Result<void>(size_t number, double best_us)>& time) {
+  TRY(const Measured first, measurer.time(best));
+  if (first.fault != Fault::kNone) return first;
+  double now_us = first.microseconds;
+  for (size_t begin = 0; begin < count; begin += kBesideBest) {
+    for (size_t k = begin; k < std::min(begin + kBesideBest, count); ++k) {
+      best_us.push_back(now_us);
+      TRY_VOID(time(k, now_us));
+    }
+    const auto again = measurer.time(best);
+    if (!again.ok() && again.error().kind != ErrorKind::kUnsupported) return Error(again.error());
+    if (!again.ok() || again->fault != Fault::kNone) continue;  // what it took before is what is known
+    now_us = again->microseconds;
+    for (size_t k = begin; k < best_us.size(); ++k) best_us[k] = std::min(best_us[k], now_us);
+  }
+  return first;
 }
 
 CodeAhead::CodeAhead(const Measurer& measurer, std::span<const Candidate> candidates) : made_(candidates.size()) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <future>
 #include <optional>
 #include <span>
@@ -60,6 +61,15 @@ class Measurer {
   Compiler compiler_;
   MeasuringWorker worker_;
 };
+
+/// Has candidates timed one after the other by `time(number, what the best one takes now)`, until that is an error; the
+/// best one before them, after every few of them and behind the last: what makes the machine slower for a while does so
+/// for both. `best_us` gets, for each that was timed, the shorter of the best one's times around it, since what
+/// disturbs a measurement makes it longer. What became of the best one at first; where it is a fault no other was
+/// timed. Errors: as Measurer::time; those of `time`.
+Result<Measured> time_beside_best(Measurer& measurer, const Result<ClockJob>& best, size_t count,
+                                  std::vector<double>& best_us,
+                                  const std::function<Result<void>(size_t number, double best_us)>& time);
 
 /// Makes code for candidates, one after the other, on a thread beside that which takes it. Both outlive it.
 class CodeAhead {

@@ -5,6 +5,7 @@
 #include <ctime>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <utility>
 
 #include "kernel/fingerprint.h"
@@ -399,24 +400,29 @@ class Tuner {
       TRY_VOID(check_stop());  // some were not made
       for (size_t k = 0; k < own; ++k) all[k].job = std::move(jobs[k]);
     }
-    const auto timed = measurer(run).time(run.best->job);
-    if (!timed.ok() && !is_unmeasured(timed)) return Error(timed.error());
-    if (!timed.ok() || timed->fault != Fault::kNone) {
-      state_.tasks[number].why_not = timed.ok() ? timed->why : timed.error().message();
-      state_.tasks[number].progress.is_done = true;
+    const auto time_here = [&](const std::vector<size_t>& numbers) -> Result<void> {
+      std::vector<double> best_us;
+      const auto time = [&](size_t place, double now_us) -> Result<void> {
+        const size_t k = numbers[place];
+        if (!all[k].job) all[k].job = ahead && k < own ? ahead->take(k) : compiled(run, candidates[k]);
+        auto result = measurer(run).time(*all[k].job, kHopeless * now_us, run.possible_us);
+        if (!result.ok() && !is_unmeasured(result)) return Error(result.error());
+        all[k].result = std::move(result);
+        return check_stop();
+      };
+      const auto best = time_beside_best(measurer(run), run.best->job, numbers.size(), best_us, time);
+      for (size_t place = 0; place < best_us.size(); ++place) all[numbers[place]].now_us = best_us[place];
+      if (!best.ok() && !is_unmeasured(best)) return Error(best.error());
+      if (!best.ok() || best->fault != Fault::kNone) {
+        state_.tasks[number].why_not = best.ok() ? best->why : best.error().message();
+        state_.tasks[number].progress.is_done = true;
+      }
       return {};
-    }
-    const Measured& now = *timed;
-    const auto time_here = [&](size_t k) -> Result<void> {
-      if (!all[k].job) all[k].job = ahead && k < own ? ahead->take(k) : compiled(run, candidates[k]);
-      auto result = measurer(run).time(*all[k].job, kHopeless * now.microseconds, run.possible_us);
-      if (!result.ok() && !is_unmeasured(result)) return Error(result.error());
-      all[k].result = std::move(result);
-      all[k].now_us = now.microseconds;
-      return check_stop();
     };
-    for (size_t k = 0; k < own; ++k) TRY_VOID(time_here(k));
-    if (own == candidates.size()) return {};
+    std::vector<size_t> mine(own), left;
+    std::iota(mine.begin(), mine.end(), size_t{0});
+    TRY_VOID(time_here(mine));
+    if (own == candidates.size() || state_.tasks[number].progress.is_done) return {};
     TRY(auto others, options_.crew->take());
     for (size_t k = own; k < candidates.size(); ++k) {
       auto& finding = others[k - own];
@@ -424,10 +430,10 @@ class Tuner {
         all[k].result = std::move(finding->measured);
         all[k].now_us = finding->now_us;
       } else {
-        TRY_VOID(time_here(k));
+        left.push_back(k);
       }
     }
-    return {};
+    return left.empty() ? Result<void>() : time_here(left);
   }
 
   /// The time of the better one, where `best_us` is that of the best so far.
@@ -440,6 +446,9 @@ class Tuner {
       TRY_VOID(failed(number, candidate, contest->fault));
       return best_us;
     }
+    // Turns tell more than the one time of the round.
+    const double us = contest->is_won() ? best_us / contest->ratio : best_us * std::max(1.0, 1 / contest->ratio);
+    if (contest->rounds > 0) tell_result(number, candidate, us);
     if (!contest->is_won()) return best_us;
     const auto checked = measurer(run).check(candidate, job, run.first->candidate);
     if (is_unmeasured(checked)) return best_us;
@@ -451,7 +460,6 @@ class Tuner {
     }
     run.best = Champion{candidate, job};
     state_.tasks[number].is_found = true;
-    const double us = best_us / contest->ratio;
     TRY_VOID(records_.add(record_of(number, candidate, us, {})));
     return us;
   }

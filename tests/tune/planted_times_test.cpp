@@ -42,6 +42,15 @@ class PlantedTimes : public testing::Test {
     return times;
   }
 
+  /// Times of trials, by number.
+  std::map<int64_t, double> trials() const {
+    std::map<int64_t, double> times;
+    for (const kernel::Trials& of : *records_.trials({}, 1000))
+      for (const kernel::Trial& trial : of.trials)
+        times[trial.decisions.empty() ? 0 : trial.decisions.at(choice())] = trial.microseconds.value_or(0);
+    return times;
+  }
+
   std::string choice() const { return candidates_.preferred().made.choices[0].choice.name; }
 
   TuneOptions options_ = planted_options(kSchedules);
@@ -49,6 +58,30 @@ class PlantedTimes : public testing::Test {
   const Candidates candidates_{problem_.start, options_.space, options_.machine, 0};
   kernel::Records records_ = kernel::Records::in_memory();
 };
+
+/// The best one is timed when the machine is slow, and candidates when it is not any more.
+TEST_F(PlantedTimes, NothingIsFasterByAMachineThatWasSlowForAWhile) {
+  options_.round = 6;
+  int question = 0;  // the default schedule's time is the first, a round begins with the second
+  const auto times = [&](int64_t) { return question++ == 1 ? 130.0 : 100.0; };
+  const auto state = tuned(times);
+  ASSERT_TRUE(state.ok()) << state.error().message();
+  EXPECT_FALSE(state->tasks[0].is_found);
+  for (const auto& [number, us] : trials()) EXPECT_NEAR(us, 100, 0.1) << number;
+}
+
+/// What a contest says is the last word, whoever wins it.
+TEST_F(PlantedTimes, TrialsAreToldAsTheirContestsWent) {
+  std::map<int64_t, int> asked;
+  const auto times = [&](int64_t number) {
+    const double true_us = number == 2 ? 80 : 100;
+    return ++asked[number] == 1 && number > 0 && number < 4 ? 0.5 * true_us : true_us;
+  };
+  const auto state = tuned(times);
+  ASSERT_TRUE(state.ok()) << state.error().message();
+  EXPECT_TRUE(state->tasks[0].is_found);
+  for (const auto& [number, us] : trials()) EXPECT_NEAR(us, number == 2 ? 80 : 100, 0.1) << number;
+}
 
 /// It need not be among the schedules that a run leaves open.
 TEST_F(PlantedTimes, WhatAnotherRunLeftMeetsWhatARunWithFixedDecisionsFound) {
