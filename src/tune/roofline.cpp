@@ -35,6 +35,15 @@ double read_again(const Kernel& kernel, const Bytes& bytes, const Peaks& peaks) 
   return again / (once < Peaks::kSecond ? peaks.second : peaks.last);
 }
 
+/// Numbers of which the machine may multiply more in an instruction than floats of 32 bits: how many is not measured.
+bool has_narrow_inputs(const Kernel& kernel) {
+  return std::ranges::any_of(kernel.inputs, [&](int input) {
+    if (input < 0) return false;
+    const DataType dtype = kernel.buffers[static_cast<size_t>(input)].dtype;
+    return dtype != DataType::kBool && bit_width(dtype) < 32;
+  });
+}
+
 }  // namespace
 
 Peaks measure_peaks(int threads) {
@@ -62,7 +71,8 @@ double roofline_us(const Kernel& kernel, int64_t flops, const Peaks& peaks, Weig
                             : weights + values < Peaks::kSecond ? peaks.second
                                                                 : peaks.last;
   const double moved = values / bandwidth + weights / of_weights + read_again(kernel, bytes, peaks);
-  return std::max(static_cast<double>(flops) / peaks.fma, moved) / 1e3;
+  const double computed = has_narrow_inputs(kernel) ? 0 : static_cast<double>(flops) / peaks.fma;
+  return std::max(computed, moved) / 1e3;
 }
 
 }  // namespace isomer::tune

@@ -18,7 +18,8 @@ struct Peaks {
 /// Takes a second or so.
 Peaks measure_peaks(int threads);
 
-/// Microseconds of a kernel as it was lowered, with so many operations. Constants come from memory, or those of a small
+/// Microseconds of a kernel as it was lowered, with so many operations; what narrow numbers are computed in is not
+/// known, and counts nothing. Constants come from memory, or those of a small
 /// model from the last level of cache, and where they fit with the rest from the second; the rest from the least cache
 /// that holds it.
 double roofline_us(const kernel::Kernel& kernel, int64_t flops, const Peaks& peaks, Weights where);

@@ -32,6 +32,8 @@ constexpr size_t kContests = 3;
 /// Times as long as the best takes are not measured closely; a kernel is given up after so many of the slowest default
 /// schedule's, and these seconds at least.
 constexpr double kHopeless = 4, kGivenUp = 50, kLeastSeconds = 2, kMostSeconds = 60;
+/// Of the time of a kernel that passes the peaks as they were measured: what it may still come to.
+constexpr double kOfPassedPeaks = 0.5;
 /// Of a model's gains, less is not worth a record.
 constexpr double kLeastSpeedup = 1.01;
 /// Decisions of other tasks that are tried first.
@@ -650,9 +652,10 @@ class Tuner {
   void tell(std::optional<size_t> task) {
     state_.seconds = seconds_since(begin_);
     state_.task = task;
-    // Peaks that a kernel passes were measured too low.
+    // Peaks that a kernel passes were measured too low, nobody knows by how much.
     for (TaskState& each : state_.tasks)
-      if (each.progress.first_us > 0) each.progress.least_us = std::min(each.progress.least_us, each.progress.now_us());
+      if (const double now = each.progress.now_us(); now > 0 && now < each.progress.least_us)
+        each.progress.least_us = kOfPassedPeaks * now;
     const std::vector<TaskProgress> all = state_.progress();
     state_.predicted_us.clear();
     for (const ModelTasks& model : models_)

@@ -70,6 +70,14 @@ TEST_F(PlantedTimes, NothingIsFasterByAMachineThatWasSlowForAWhile) {
   for (const auto& [number, us] : trials()) EXPECT_NEAR(us, 100, 0.1) << number;
 }
 
+/// Else it would seem that nothing is left to gain, whatever the machine can do.
+TEST_F(PlantedTimes, WhatPassesItsPeaksMayStillGain) {
+  problem_.roofline_us = 150;
+  const auto state = tuned([](int64_t) { return 100.0; });
+  ASSERT_TRUE(state.ok()) << state.error().message();
+  EXPECT_DOUBLE_EQ(state->tasks[0].progress.least_us, 50);
+}
+
 /// What a contest says is the last word, whoever wins it.
 TEST_F(PlantedTimes, TrialsAreToldAsTheirContestsWent) {
   std::map<int64_t, int> asked;

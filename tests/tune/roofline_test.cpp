@@ -24,6 +24,22 @@ TEST(Rooflines, KnowWhereWeightsLie) {
   EXPECT_LT(roofline_us(product, 0, kPeaks, Weights::kInCache), roofline_us(product, 0, kPeaks, Weights::kInMemory));
 }
 
+/// The machine multiplies more of them in an instruction than the floats by which its peak was measured.
+TEST(Rooflines, OfNarrowNumbersAreThoseOfBytes) {
+  const auto of = [](const std::string& name, DataType type) {
+    const kernel::test::Example example = {
+        "",
+        fmt::format("s0 = reduce [64, 64] over [64] with sum:int32 {{ int32(in0[i0, r0]:{0})*int32(in1[r0, i1]:{0}) "
+                    "}}\noutput s0\n",
+                    name),
+        {{64, 64}, {64, 64}},
+        type};
+    return roofline_us(kernel_of(example), 1'000'000'000, kPeaks, Weights::kInMemory);
+  };
+  EXPECT_DOUBLE_EQ(of("int32", DataType::kInt32), 1e4);
+  EXPECT_LT(of("int8", DataType::kInt8), 10);
+}
+
 /// Of one of 16 MB they don't.
 TEST(Rooflines, OfSmallModelsAreThoseOfTheSecondCache) {
   const auto of = [](int64_t size) {
