@@ -321,11 +321,6 @@ double predicted_us(const ModelTasks& model, const std::vector<TaskProgress>& ta
 
 std::optional<size_t> next_task(const std::vector<TaskProgress>& tasks, const std::vector<ModelTasks>& models,
                                 const SchedulerOptions& options) {
-  std::vector<bool> runs(tasks.size());
-  for (const ModelTasks& model : models) {
-    const std::vector<double> times = likely_times(model, tasks, options);
-    for (size_t k = 0; k < tasks.size(); ++k) runs[k] = runs[k] || times[k] > 0;
-  }
   const std::vector<bool> likely = is_likely(tasks, models, options);
   const std::vector<double> slope = slopes(tasks, models, options);
   const auto gain_of = [&](size_t k) {
@@ -336,11 +331,13 @@ std::optional<size_t> next_task(const std::vector<TaskProgress>& tasks, const st
   std::optional<size_t> best;
   double most = -1;
   for (size_t k = 0; k < tasks.size(); ++k) {
-    if (is_left_alone(tasks[k], options) || !runs[k]) continue;
+    // It runs in no likely program, or all its models are as fast as is wanted.
+    if (is_left_alone(tasks[k], options) || slope[k] == 0) continue;
     const double gain = gain_of(k);
-    // Of those that have had no round the one that takes longest is first.
-    const bool is_first =
-        best && tasks[k].best_us.empty() && tasks[*best].best_us.empty() && tasks[k].first_us > tasks[*best].first_us;
+    // Of those that gain as much the one that had fewest rounds is first, and that which takes longest if it had none.
+    const auto rounds = [&](size_t task) { return tasks[task].best_us.size(); };
+    const bool is_first = best && (rounds(k) < rounds(*best) ||
+                                   (rounds(k) + rounds(*best) == 0 && tasks[k].first_us > tasks[*best].first_us));
     if (best && (gain < most || (gain == most && !is_first))) continue;
     best = k;
     most = gain;

@@ -91,8 +91,8 @@ double expected_gain(size_t task, const std::vector<TaskProgress>& tasks, const 
 double predicted_us(const ModelTasks& model, const std::vector<TaskProgress>& tasks, const SchedulerOptions& options,
                     double rounds);
 
-/// The task whose round is next; nothing where all are done, or only in programs that were dropped. Each of the
-/// likeliest programs' gets one round first.
+/// The task whose round is next; nothing where all are done, run only in programs that were dropped, or are of models
+/// that are as fast as is wanted. Each of the likeliest programs' gets one round first.
 std::optional<size_t> next_task(const std::vector<TaskProgress>& tasks, const std::vector<ModelTasks>& models,
                                 const SchedulerOptions& options);
 

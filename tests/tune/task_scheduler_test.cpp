@@ -161,6 +161,16 @@ TEST(TaskScheduler, LeavesOutWhatIsDone) {
   EXPECT_EQ(next_task(tasks, {{{1, 1}, 0}}, {}), std::nullopt);
 }
 
+TEST(TaskScheduler, TakesTurnsWhereNothingIsKnownToBeLeft) {
+  std::vector<TaskProgress> tasks = {task(100), task(100)};
+  for (TaskProgress& each : tasks) each.least_us = each.first_us;
+  for (const size_t expected : {0, 1, 0, 1, 0}) {
+    const auto next = next_task(tasks, {{{1, 1}, 0}}, {});
+    ASSERT_EQ(next, expected);
+    tasks[*next].best_us.push_back(100);
+  }
+}
+
 TEST(TaskScheduler, GoesWhereGainsAreAndTimesCount) {
   std::vector<TaskProgress> tasks = {task(100), task(100)};
   tasks[0].best_us = {100, 100, 100};
@@ -213,6 +223,11 @@ TEST(Objectives, WantedTimesAreEnough) {
   EXPECT_EQ(next_task(tasks, models, options), 1U);
   models[0].wanted_us = 500;
   EXPECT_EQ(next_task(tasks, models, options), 0U);
+  // No trial is spent where all models are fast enough, be it the first one of a task.
+  for (ModelTasks& model : models) model.wanted_us = 1000;
+  EXPECT_EQ(next_task(tasks, models, options), std::nullopt);
+  tasks[0].best_us = {};
+  EXPECT_EQ(next_task(tasks, models, options), std::nullopt);
 }
 
 TEST(Objectives, StoppingEarlyLeavesAloneWhatGainsNoMore) {
