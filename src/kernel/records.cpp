@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <cmath>
+#include <ctime>
 #include <mutex>
 
 #include "kernel/sqlite.h"
@@ -131,20 +132,22 @@ std::optional<Record> read(SqlStatement& row) {
 }
 
 Result<void> write(Database& database, std::span<const Record> records) {
+  // Whoever wrote what is yet to come had a wrong clock.
+  const auto now = static_cast<int64_t>(std::time(nullptr));
   TRY(Transaction transaction, Transaction::begin(database));
   for (const Record& record : records) {
     TRY(SqlStatement insert, database.prepare(R"(
       INSERT INTO records (task, target, generator, maker, schedule, trace, name, types, microseconds, failure, runs, time)
       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
       ON CONFLICT DO UPDATE SET name = excluded.name, types = excluded.types, microseconds = excluded.microseconds,
-        failure = excluded.failure, runs = excluded.runs, time = excluded.time WHERE excluded.time >= time)"));
+        failure = excluded.failure, runs = excluded.runs, time = excluded.time WHERE excluded.time >= time OR time > ?)"));
     insert.bind(record.key.task.hex()).bind(record.key.target).bind(record.key.generator).bind(record.maker);
     insert.bind(Hasher().add(std::string_view(record.trace)).finish().hex())
         .bind(record.trace)
         .bind(record.name)
         .bind(record.types);
     record.microseconds ? insert.bind(*record.microseconds) : insert.bind_null();
-    insert.bind(record.failure).bind(record.runs).bind(record.when);
+    insert.bind(record.failure).bind(record.runs).bind(record.when).bind(now);
     TRY(const bool row, insert.step());
     CHECK(!row);
   }

@@ -84,7 +84,7 @@ class Records {
   ~Records();
 
   /// All or none. When it returns they are safe from this process's end, though not from that of the machine's power. A
-  /// record takes the place of an older one of its key, maker and trace.
+  /// record takes the place of an older one of its key, maker and trace, and of one that is newer than now.
   Result<void> add(std::span<const Record> records);
   Result<void> add(const Record& record) { return add({&record, 1}); }
 

@@ -160,6 +160,15 @@ TEST_F(RecordsFile, NewerTimesTakeThePlaceOfOlderOnesOfTheSameScheduleOnly) {
   EXPECT_THAT(all(records), testing::ElementsAre(record(1, 7, "t", 20), record(1, 9, "u", 5)));
 }
 
+/// A clock that was wrong once does not keep a time for ever.
+TEST_F(RecordsFile, WhatIsYetToComeIsReplaced) {
+  constexpr int64_t kFuture = 4'102'444'800;  // 2100
+  Records records = Records::in_memory();
+  ASSERT_TRUE(records.add(record(1, 1, "t", kFuture)).ok());
+  ASSERT_TRUE(records.add(record(1, 7, "t", 20)).ok());
+  EXPECT_THAT(all(records), testing::ElementsAre(record(1, 7, "t", 20)));
+}
+
 TEST_F(RecordsFile, TheBestIsTheFastestOfItsKeyAndMaker) {
   Records records = Records::in_memory();
   Record tuned = record(1, 2, "v"), elsewhere = record(1, 1), later = record(1, 1);
