@@ -23,14 +23,14 @@ constexpr size_t kMostCuts = 12;
 Result<tune::TaskProgress> recorded_progress(const tune::Problem& problem, const search::CompileOptions& options,
                                              const kernel::Records& records) {
   const std::string own = problem.own ? problem.own->name : std::string();
-  const std::string tuned = tune::maker_of("tuned", problem.weights, own);
+  const std::string without = without_of(options), tuned = tune::maker_of("tuned", problem.weights, own, without);
   const kernel::RecordKey key = {problem.hash,
                                  kernel::fingerprint(std::get<kernel::CpuTarget>(options.target), options.threads),
                                  kernel::generator_version()};
   tune::TaskProgress result;
   result.is_done = true;
   TRY(const auto trials, records.trials({key.task, key.target, key.generator, tuned}, 1));
-  TRY(const auto first, records.best(key, tune::maker_of("default", problem.weights, own)));
+  TRY(const auto first, records.best(key, tune::maker_of("default", problem.weights, own, without)));
   TRY(const auto best, records.best(key, tuned));
   if (trials.empty() || !first || !first->microseconds) return result;
   result.first_us = *first->microseconds;

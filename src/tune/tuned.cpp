@@ -7,8 +7,8 @@
 
 namespace isomer::tune {
 
-std::string maker_of(std::string_view who, Weights weights, std::string_view own) {
-  return fmt::format("{}{}{}{}", who, own.empty() ? "" : ", ", own,
+std::string maker_of(std::string_view who, Weights weights, std::string_view own, std::string_view without) {
+  return fmt::format("{}{}{}{}{}", who, without, own.empty() ? "" : ", ", own,
                      weights == Weights::kInCache ? ", weights in cache" : "");
 }
 
@@ -29,12 +29,12 @@ std::string types_of(const kernel::Kernel& kernel) {
 }
 
 TunedSchedules::TunedSchedules(const kernel::Records& records, std::string target, Weights weights,
-                               std::string_view own)
+                               std::string_view own, std::string_view without)
     : records_(records),
       target_(std::move(target)),
       generator_(kernel::generator_version()),
-      maker_(maker_of("tuned", weights, own)),
-      default_maker_(maker_of("default", weights, own)) {}
+      maker_(maker_of("tuned", weights, own, without)),
+      default_maker_(maker_of("default", weights, own, without)) {}
 
 Result<std::optional<kernel::Scheduled>> TunedSchedules::find(const Hash128& task, const kernel::Schedule& start,
                                                               const kernel::Space& space,

@@ -17,8 +17,8 @@ struct OwnSpace {
 };
 
 /// What records call who chose a schedule ("default", "tuned") for kernels that find their weights so; of a space that
-/// is not the default one.
-std::string maker_of(std::string_view who, Weights weights, std::string_view own = {});
+/// is not the default one; where schedules lack a part, to measure what it gives (", without packing").
+std::string maker_of(std::string_view who, Weights weights, std::string_view own = {}, std::string_view without = {});
 
 /// "float32[1,56,56,64] const float32[64,64,3,3] -> float32[1,56,56,64]", for people.
 std::string types_of(const kernel::Kernel& kernel);
@@ -27,8 +27,9 @@ std::string types_of(const kernel::Kernel& kernel);
 /// outlive it.
 class TunedSchedules {
  public:
-  /// Of the space of that name, where it is not the default one.
-  TunedSchedules(const kernel::Records& records, std::string target, Weights weights, std::string_view own = {});
+  /// As maker_of tells them apart.
+  TunedSchedules(const kernel::Records& records, std::string target, Weights weights, std::string_view own = {},
+                 std::string_view without = {});
 
   /// Nothing where there is none, where the records know the default schedule to be as fast, or where its decisions
   /// come to another schedule by now. Errors: those of the records.

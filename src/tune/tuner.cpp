@@ -67,15 +67,18 @@ Candidates candidates_with(const Problem& problem, const TuneOptions& options, D
 struct TaskRun {
   TaskRun(const Problem& problem, const TuneOptions& options, uint64_t seed, Score score)
       : problem(problem),
+        without(options.without),
         candidates(candidates_of(problem, options)),
         strategy(strategy_of(options.strategy, candidates, seed, std::move(score))) {}
 
   /// What records call its schedules by who chose them.
   std::string maker(std::string_view who) const {
-    return maker_of(who, problem.weights, problem.own ? std::string_view(problem.own->name) : std::string_view());
+    return maker_of(who, problem.weights, problem.own ? std::string_view(problem.own->name) : std::string_view(),
+                    without);
   }
 
   const Problem& problem;
+  const std::string& without;
   Candidates candidates;
   std::unique_ptr<Strategy> strategy;
   std::optional<Champion> first, best;  ///< by default, and so far
@@ -302,17 +305,20 @@ class Tuner {
     task.progress.first_us = measured.microseconds;
     run.best = run.first = Champion{std::move(candidate), *std::move(job)};
     if (peaks_) run.possible_us = possible_us(run.problem.start.kernel(), *peaks_, run.problem.weights);
-    // Times in the records are told by that of the default schedule that is there already: they may be of another hour.
-    const std::string maker = run.maker("default");
-    TRY(const auto known, records_.best(key_of(number), maker));
     TRY(run.earlier, records_.best(key_of(number), run.maker("tuned")));
     if (run.earlier && !run.earlier->microseconds) run.earlier.reset();
-    run.recorded_us = known && known->microseconds ? *known->microseconds : measured.microseconds;
-    tell_result(number, run.first->candidate, measured.microseconds);
-    if (known) return {};
+    run.recorded_us = measured.microseconds;
     kernel::Record record = record_of(number, run.first->candidate, measured.microseconds, {});
-    record.maker = maker;
+    record.maker = run.maker("default");
     record.runs = measured.runs;
+    // Times in the records are told by that of this schedule that is there already: they may be of another hour.
+    TRY(const auto known, records_.list({record.key.task, target_, generator_, record.maker}));
+    const auto same = std::find_if(known.begin(), known.end(), [&](const kernel::Record& each) {
+      return each.microseconds && each.trace == record.trace;
+    });
+    if (same != known.end()) run.recorded_us = *same->microseconds;
+    tell_result(number, run.first->candidate, measured.microseconds);
+    if (same != known.end()) return {};
     return records_.add(record);
   }
 

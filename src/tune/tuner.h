@@ -73,6 +73,7 @@ struct TuneOptions {
   MemoryLimit memory = {};
   kernel::Space space = kernel::default_space();
   kernel::Machine machine;
+  std::string without;            ///< parts that it leaves out, as maker_of has them
   int64_t trials = 1000;          ///< of all tasks
   std::optional<double> seconds;  ///< no round begins after them
   int round = 16;                 ///< trials in it

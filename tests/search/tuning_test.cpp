@@ -103,6 +103,13 @@ TEST(TunedSchedules, AreWhatIsCompiled) {
   ASSERT_TRUE(expected.ok() && found.ok());
   for (int64_t k = 0; k < 8 * 32; ++k) EXPECT_NEAR((*found)[0].as_double(k), (*expected)[0].as_double(k), 1e-5) << k;
 
+  // Records of schedules that lack a part are told apart.
+  search::CompileOptions unpacked = options;
+  unpacked.packing = unpacked.words = false;
+  EXPECT_EQ(search::tuning_options(unpacked).without, ", without packing, without words");
+  take_tuned(unpacked, records, problem.weights);
+  EXPECT_EQ(compile(graph, unpacked)->tuned, 0);
+
   // What failed since is not taken.
   record.microseconds.reset();
   record.failure = "not faster than the default schedule";

@@ -78,6 +78,39 @@ TEST_F(PlantedTimes, WhatPassesItsPeaksMayStillGain) {
   EXPECT_DOUBLE_EQ(state->tasks[0].progress.least_us, 50);
 }
 
+/// A busy machine may take a default schedule too long: that is no failure for ever, and no yardstick.
+TEST_F(PlantedTimes, ADefaultScheduleThatFailedIsMeasuredAgain) {
+  kernel::Record failed;
+  failed.key = key_of(problem_);
+  failed.maker = maker_of("default", problem_.weights);
+  failed.trace = print(candidates_.preferred().made.trace);
+  failed.failure = "it took longer";
+  failed.when = 1;
+  ASSERT_TRUE(records_.add(failed).ok());
+  ASSERT_TRUE(tuned([](int64_t) { return 100.0; }).ok());
+  EXPECT_THAT(recorded("default"), ElementsAre(Pair(0, 100)));
+}
+
+/// As of a machine without packing.
+TEST_F(PlantedTimes, TimesAreToldByTheirOwnDefaultSchedule) {
+  add("default", 5, 7);
+  ASSERT_TRUE(tuned([](int64_t number) { return number == 3 ? 50.0 : 100.0; }).ok());
+  EXPECT_THAT(recorded("default"), ElementsAre(Pair(0, 100), Pair(5, 7)));
+  EXPECT_THAT(recorded("tuned"), ElementsAre(Pair(3, testing::DoubleNear(50, 1e-6))));
+  EXPECT_EQ(trials()[0], 100);
+}
+
+TEST_F(PlantedTimes, WhatLacksAPartIsRecordedByItself) {
+  options_.without = ", without packing";
+  ASSERT_TRUE(tuned([](int64_t number) { return number == 3 ? 50.0 : 100.0; }).ok());
+  EXPECT_TRUE(recorded("tuned").empty());
+  EXPECT_TRUE(recorded("default").empty());
+  EXPECT_THAT(recorded("tuned, without packing"), ElementsAre(Pair(3, testing::DoubleNear(50, 1e-6))));
+  EXPECT_THAT(recorded("default, without packing"), ElementsAre(Pair(0, 100)));
+  for (const kernel::Trials& of : *records_.trials({}, 100))
+    EXPECT_EQ(of.maker, maker_of("tuned", problem_.weights, {}, options_.without));
+}
+
 /// What a contest says is the last word, whoever wins it.
 TEST_F(PlantedTimes, TrialsAreToldAsTheirContestsWent) {
   std::map<int64_t, int> asked;

@@ -314,6 +314,11 @@ kernel::Machine machine_of(const CompileOptions& options) {
   return machine;
 }
 
+std::string without_of(const CompileOptions& options) {
+  return std::string(options.packing ? "" : ", without packing") +
+         (options.micro_tiles ? "" : ", without micro-tiles") + (options.words ? "" : ", without words");
+}
+
 Result<std::vector<Task>> tasks_of(const Graph& graph, const CompileOptions& options, Surroundings surroundings,
                                    TaskDecider& decider, TaskTable& table) {
   TRY(std::vector<Task> tasks, fuse(graph, options.fuse, decider));

@@ -77,5 +77,7 @@ void for_gpu(CompileOptions& options);
 kernel::Machine machine_of(const kernel::CpuTarget& target, int threads);
 /// With what the options leave out.
 kernel::Machine machine_of(const CompileOptions& options);
+/// What that is, as records tell schedules apart (tune::maker_of): ", without packing".
+std::string without_of(const CompileOptions& options);
 
 }  // namespace isomer::search

@@ -139,6 +139,7 @@ tune::TuneOptions tuning_options(const CompileOptions& options) {
   result.memory = options.memory;
   result.space = options.space;
   result.machine = machine_of(options);
+  result.without = without_of(options);
   result.seed = options.seed;
   return result;
 }
@@ -147,10 +148,11 @@ void take_tuned(CompileOptions& options, const kernel::Records& records, Weights
   const auto* cpu = std::get_if<kernel::CpuTarget>(&options.target);
   if (!cpu) return;
   options.tuned = [&records, weights, target = kernel::fingerprint(*cpu, options.threads),
-                   usual = tune::OwnSpace{options.space_name, options.space}, machine = machine_of(options)](
-                      const LoweredTask& task, const kernel::Template* given) -> std::optional<kernel::Scheduled> {
+                   usual = tune::OwnSpace{options.space_name, options.space}, machine = machine_of(options),
+                   without = without_of(options)](const LoweredTask& task,
+                                                  const kernel::Template* given) -> std::optional<kernel::Scheduled> {
     const tune::OwnSpace own = given ? space_of(*given, usual.space, usual.name) : usual;
-    const tune::TunedSchedules schedules(records, target, weights, own.name);
+    const tune::TunedSchedules schedules(records, target, weights, own.name, without);
     auto found = schedules.find(task.hash, task.start, own.space, machine);
     return found.ok() ? *std::move(found) : std::nullopt;
   };

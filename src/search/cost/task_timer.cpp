@@ -27,14 +27,6 @@ constexpr double kStart = 0.3;
 constexpr int kMostTimesAgain = 3;  ///< that a task is measured once more
 constexpr int64_t kBandwidthBytes = int64_t{32} << 20;
 
-/// Who chose the schedule, and of what kind of model the times are.
-std::string maker_of(const CompileOptions& options, Weights weights) {
-  return tune::maker_of(std::string("default") + (options.packing ? "" : ", without packing") +
-                            (options.micro_tiles ? "" : ", without micro-tiles") +
-                            (options.words ? "" : ", without words"),
-                        weights);
-}
-
 }  // namespace
 
 class TaskTimer::State {
@@ -48,7 +40,7 @@ class TaskTimer::State {
         records_(records),
         target_(kernel::fingerprint(cpu_of(options), options.threads)),
         generator_(kernel::generator_version()),
-        maker_(maker_of(options, weights)),
+        maker_(tune::maker_of("default", weights, {}, without_of(options))),
         worker_({options.threads, weights, options.memory}) {}
 
   Result<TaskKey> key(const Graph& graph, const Task& task) {
