@@ -13,6 +13,7 @@
 #include "search/compiled.h"
 #include "search/tasks/layouts.h"
 #include "support/long_run.h"
+#include "tune/tuned.h"
 #include "util/clock.h"
 #include "verify/check/inputs.h"
 
@@ -232,6 +233,30 @@ TEST(TaskTimer, WhatFailedIsNotTriedAgain) {
   ASSERT_FALSE(again.ok());
   EXPECT_NE(again.error().message().find("no code for it"), std::string::npos);
   EXPECT_EQ(later.statistics().measured + later.statistics().failed, 0);
+}
+
+/// Tuned times are told by it: were it another later, they would seem slower.
+TEST(TaskTimer, WhatTunedTimesAreToldByStaysAsItIs) {
+  const Timed layer(kLayer);
+  const search::CompileOptions options = host_options();
+  kernel::Records records = kernel::Records::in_memory();
+  search::TaskTimer timer(options, records);
+  ASSERT_TRUE(timer.measure(layer.graph, layer.tasks[0]).ok());
+  kernel::Record slow = records.list({})->at(0);
+  slow.microseconds = 1e6;
+  for (const bool is_tuned : {false, true}) {
+    ASSERT_TRUE(records.add(slow).ok());
+    if (is_tuned) {
+      kernel::Record tuned = slow;
+      tuned.maker = tune::maker_of("tuned", Weights::kInMemory);
+      tuned.microseconds = 5e5;
+      ASSERT_TRUE(records.add(tuned).ok());
+    }
+    search::TaskTimer again(options, records);
+    EXPECT_LT(*again.measure_again(layer.all())[0], 1e5);
+    const auto recorded = records.best(slow.key, slow.maker);
+    EXPECT_EQ(*(*recorded)->microseconds == 1e6, is_tuned);
+  }
 }
 
 TEST(TaskTimer, RooflinesGrowWithTheWorkAndNeedNoMeasurementOfIt) {

@@ -41,6 +41,7 @@ class TaskTimer::State {
         target_(kernel::fingerprint(cpu_of(options), options.threads)),
         generator_(kernel::generator_version()),
         maker_(tune::maker_of("default", weights, {}, without_of(options))),
+        tuned_maker_(tune::maker_of("tuned", weights, {}, without_of(options))),
         worker_({options.threads, weights, options.memory}) {}
 
   Result<TaskKey> key(const Graph& graph, const Task& task) {
@@ -221,12 +222,20 @@ class TaskTimer::State {
         candidate.record.failure = time.error().message();
       }
       candidate.record.when = std::time(nullptr);
+      const bool is_shorter = before != known_.end();
       known_.insert_or_assign(candidate.record.key.task, outcome_of(candidate.record));
-      records.push_back(std::move(candidate.record));
+      if (!is_shorter || !is_yardstick(candidate.record.key)) records.push_back(std::move(candidate.record));
     }
     statistics.running_s += seconds_since(start);
     TRY_VOID(records_.add(records));
     return stopped;
+  }
+
+  /// Whether tuned times are told by the time that the records have.
+  bool is_yardstick(const kernel::RecordKey& key) const {
+    const auto tuned = records_.best(key, tuned_maker_);
+    const auto trials = records_.trials({key.task, key.target, key.generator, tuned_maker_}, 1);
+    return (tuned.ok() && *tuned) || (trials.ok() && !trials->empty());
   }
 
   Result<Measured> run(const Candidate& candidate) {
@@ -239,7 +248,7 @@ class TaskTimer::State {
 
   const CompileOptions& options_;
   kernel::Records& records_;
-  const std::string target_, generator_, maker_;
+  const std::string target_, generator_, maker_, tuned_maker_;
   std::map<Hash128, Result<double>> known_;  ///< by TaskKey
   std::map<Hash128, int> times_again_;
   std::map<Hash128, Error> lost_;  ///< failed for lack of memory, which may be there the next time

@@ -53,8 +53,9 @@ class TaskTimer {
   Result<double> measure(const Graph& graph, const Task& task);
   /// The same for each of them; equal ones are measured once, several are compiled at a time.
   std::vector<Result<double>> measure(std::span<const TaskOf> tasks);
-  /// Whatever is known of them they are measured once more, and the shorter time counts from now on: what disturbs a
-  /// measurement makes it longer. A few times each, then no more.
+  /// Whatever is known of them they are measured once more, and the shorter time counts from now on, in the records too
+  /// unless tuned times are told by the one that is there: what disturbs a measurement makes it longer. A few times
+  /// each, then no more.
   std::vector<Result<double>> measure_again(std::span<const TaskOf> tasks);
 
   /// What all this took so far.
