@@ -17,6 +17,7 @@ void Samples::add(const Origin& origin, Row row, double microseconds) {
     best->second = std::min(best->second, microseconds);
   }
   seen_.push_back({origin, std::move(row), microseconds});
+  if (const size_t seen = ++of_task_[origin]; seen > 1) ordered_[origin.target] += seen == 2 ? 2 : 1;
 }
 
 float Samples::speed(const Seen& seen) const {
@@ -27,8 +28,8 @@ float Samples::speed(const Seen& seen) const {
 
 bool Samples::are_enough() const { return seen_.size() >= kLeastSamples; }
 
-bool Samples::are_to_be_learned() const {
-  return seen_.size() >= learned_ + many_ || static_cast<double>(seen_.size()) >= kMore * static_cast<double>(learned_);
+bool Samples::is_time(size_t seen, size_t learned) const {
+  return seen >= learned + many_ || static_cast<double>(seen) >= kMore * static_cast<double>(learned);
 }
 
 }  // namespace isomer::tune

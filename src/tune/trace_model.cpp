@@ -19,7 +19,7 @@ namespace {
 constexpr size_t kGroup = 32, kBatch = 8, kSteps = 300, kMoreSteps = 60, kPasses = 40;
 /// Of Adam (Kingma, Ba 2015); it falls to nothing along half a cosine.
 constexpr double kRate = 1.5e-3, kMoreRate = 0.3;
-constexpr float kFirstMoment = 0.9F, kSecondMoment = 0.99F, kEpsilon = 1e-8F, kDecay = 1e-6F;
+constexpr float kFirstMoment = 0.9F, kSecondMoment = 0.99F, kEpsilon = 1e-8F;
 /// Longer gradients are shortened to it.
 constexpr float kMostLength = 0.5F;
 /// Samples after which it is trained on.
@@ -39,7 +39,7 @@ class Adam {
     const float bias_of_first = 1 - std::pow(kFirstMoment, static_cast<float>(steps_));
     const float bias_of_second = 1 - std::pow(kSecondMoment, static_cast<float>(steps_));
     for (size_t k = 0; k < parameters.size(); ++k) {
-      const float by = shorter * gradient[k] + kDecay * parameters[k];
+      const float by = shorter * gradient[k];
       first_[k] = kFirstMoment * first_[k] + (1 - kFirstMoment) * by;
       second_[k] = kSecondMoment * second_[k] + (1 - kSecondMoment) * by * by;
       parameters[k] -=
@@ -94,8 +94,9 @@ class TraceModel : public CostModel {
 
   Result<std::optional<std::vector<double>>> score(std::span<const Row> candidates, size_t target) override {
     std::optional<std::vector<double>> result;
-    if (!samples_.are_enough() || candidates.empty() || target >= targets_) return result;
-    if (samples_.are_to_be_learned()) TRY_VOID(train());
+    // What a target's own head has not learned from nobody knows, however much there is of others.
+    if (!samples_.are_enough() || candidates.empty() || !samples_.are_enough_of(target)) return result;
+    if (samples_.are_to_be_learned() || samples_.are_to_be_learned_of(target)) TRY_VOID(train(target));
     result.emplace(candidates.size());
     const size_t parts = (candidates.size() + kAtATime - 1) / kAtATime;
     pool_.run(static_cast<int64_t>(parts), [&](int64_t part, int) {
@@ -110,9 +111,9 @@ class TraceModel : public CostModel {
 
  private:
   /// Errors: it was stopped.
-  Result<void> train() {
-    // Another target brings another head.
-    const bool is_new = !net_ || heads_ != targets_;
+  Result<void> train(size_t target) {
+    // Another target brings another head; one that had too little to learn from has it all to learn.
+    const bool is_new = !net_ || heads_ != targets_ || !samples_.were_enough_of(target);
     if (is_new) {
       net_.emplace(targets_, seed_);
       heads_ = targets_;

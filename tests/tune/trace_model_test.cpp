@@ -107,6 +107,19 @@ TEST(TraceModel, TellsTargetsApart) {
       << "of which nothing is known";
 }
 
+/// A head that has seen nothing of its target, or one candidate a task, says less than chance.
+TEST(TraceModel, SaysNothingOfATargetThatItsHeadHasNotLearned) {
+  const auto model = trace_model(0);
+  for (const Shown& each : candidates(*model, 1, false, 300)) model->add({1, 1}, each.row, each.microseconds);
+  const std::vector<Shown> mine = candidates(*model, 2, false, 120);
+  size_t task = 2;
+  for (size_t k = 0; k < 60; ++k) model->add({task++, 0}, mine[k].row, mine[k].microseconds);
+  EXPECT_FALSE(*model->score(std::vector<Row>{mine[0].row}, 0));
+  EXPECT_TRUE(model->score(std::vector<Row>{mine[0].row}, 1)->has_value());
+  for (size_t k = 60; k < 120; ++k) model->add({0, 0}, mine[k].row, mine[k].microseconds);
+  EXPECT_GE(share_in_order(*model, candidates(*model, 3, false, 60), 0), 0.7) << "learned, though few are new of all";
+}
+
 TEST(TraceModel, LearnsOfATargetFromAnother) {
   const auto learned = [](bool from_other) {
     const auto model = trace_model(0);
