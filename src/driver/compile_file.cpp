@@ -78,11 +78,16 @@ class FileCompiler {
   Result<CompiledFile> run() {
     TRY_VOID(check_targets(choices_.code));
     TRY_VOID(check_variants(choices_, settings_.dims));
-    for (const std::string& target : each_target(choices_.code.target))
+    const std::vector<std::string> targets = each_target(choices_.code.target);
+    size_t left = targets.size() * choices_.bindings.size();  // variants
+    for (const std::string& target : targets)
       for (const auto& dims : choices_.bindings) {
         CompileChoices choices = choices_.code;
         choices.target = target;
-        // Who has stopped one search waits for no other.
+        // Each has a share of the time that is left. Who has stopped one search waits for no other.
+        if (auto& seconds = choices.search.seconds)
+          *seconds = std::max(0.0, *seconds - seconds_since(begin_)) / static_cast<double>(left);
+        --left;
         if (result_.is_interrupted()) choices.search.seconds = 0;
         Settings settings = settings_;
         settings.dims.insert(dims.begin(), dims.end());
@@ -100,6 +105,7 @@ class FileCompiler {
  private:
   /// One, checked.
   Result<search::Compilation> variant(const CompileChoices& choices, const Settings& settings) {
+    const auto begin = Clock::now();
     TRY(const kernel::Target target, choices.parsed_target());
     settings.messages.tell("reading");
     TRY(LoadedModel model, load_model(model_, settings));
@@ -107,11 +113,15 @@ class FileCompiler {
     TRY_VOID(check_apart(model, model_, choices_.places));
     TRY(auto bindings, bind_free_dims(model.graph, model_, settings));
     SearchSetting setting;
-    setting.begin = begin_;
+    setting.begin = begin;
     CheckCode check;
     search::Coverage coverage;
     if (choices_.has_check && can_check(target)) {
-      check = [&](const search::Compilation& code) { return difference(model.graph, code, settings, coverage); };
+      check = [&](const search::Compilation& code) {
+        // As long as the rest took where its time allows it, and a second in any case.
+        const double passed = seconds_since(begin), all = choices.search.seconds.value_or(2 * passed);
+        return difference(model.graph, code, settings, std::min(passed, all - passed), coverage);
+      };
       setting.differ = [&](const Graph& one, const Graph& other) -> Result<bool> {
         TRY(const CheckReport found,
             check_same(one, other, {.seed = settings.seed, .threads = settings.threads, .memory = settings.memory}));
@@ -133,11 +143,9 @@ class FileCompiler {
   }
 
   Result<std::optional<std::string>> difference(const Graph& model, const search::Compilation& code,
-                                                const Settings& settings, search::Coverage& coverage) {
+                                                const Settings& settings, double seconds, search::Coverage& coverage) {
     const auto start = Clock::now();
-    // As long as the rest took where the command's time allows it, and a second in any case.
-    const double passed = seconds_since(begin_), all = choices_.code.search.seconds.value_or(2 * passed);
-    const std::chrono::duration<double> takes(std::max(1.0, std::min(passed, all - passed)));
+    const std::chrono::duration<double> takes(std::max(1.0, seconds));
     const auto until = start + std::chrono::duration_cast<Clock::duration>(takes);
     TRY(CodeCheck checked, check_code(model, code, {settings.seed, settings.threads, settings.memory, until}));
     result_.check = std::move(checked.equivalence);

@@ -177,6 +177,27 @@ TEST_F(Tune, IsPartOfCompileWhereItIsAskedFor) {
                "a CPU that this machine has expected");
 }
 
+/// Whichever is first leaves time for the others.
+TEST_F(Tune, OfSeveralVariantsEachIsTuned) {
+  const std::string rows =
+      model("opset 17\ngraph rows(x: float32[n,64]) -> (y: float32[n,64]) {\n  y = Softmax(x)\n}\n", "rows.onnx");
+  const auto trials_of = [](const Outcome& outcome) {
+    const json report = json::parse(outcome.out);
+    std::vector<int64_t> trials;
+    for (const json& each : report["tuning"]) trials.push_back(each.is_object() ? each["trials"].get<int64_t>() : 0);
+    return trials;
+  };
+  const Outcome outcome = with_time_enough(
+      [&](const std::string& time) {
+        return isomer({"compile", rows, "-o", path("out.iso"), "--threads", "1", "--records", path("records"), "--tune",
+                       "--level", "2", "--dim", "n=16,32,64", "--time", time, "--json"});
+      },
+      [&](const Outcome& each) { return std::ranges::count(trials_of(each), 0) == 0; });
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(trials_of(outcome).size(), 3U);
+  EXPECT_EQ(std::ranges::count(trials_of(outcome), 0), 0);
+}
+
 /// Of the product of layers_: what the file says stays, in all that is measured.
 TEST_F(Tune, KeepsWhatAHalfOpenScheduleDecides) {
   write_file(path("rows"), "s0.rows := 3\n");
