@@ -42,6 +42,9 @@ constexpr size_t kTransferred = 4;
 /// the newest, that it goes on from.
 constexpr int64_t kLearned = 3000, kLearnedOfTraces = 12000, kLeftOut = 50'000;
 constexpr size_t kGoneOnFrom = 512;
+/// Of the time, in which trials of earlier runs are made again; so many at a time.
+constexpr double kOfEarlier = 0.1;
+constexpr size_t kMadeAgain = 64;
 /// As models number targets.
 constexpr size_t kThisTarget = 0;
 
@@ -230,25 +233,49 @@ class Tuner {
         records_.trials(filter, options_.cost_model.kind == CostModelKind::kTraces ? kLearnedOfTraces : kLearned));
     size_t others = runs_.size();
     std::map<std::string, size_t> targets = {{target_, kThisTarget}};
+    std::vector<Origin> origins;
     for (const kernel::Trials& of : all) {
-      TRY_VOID(check_stop());
-      std::vector<Row> rows(of.trials.size());
-      const auto see = [&](size_t k, const Candidate& candidate, const kernel::Machine& machine) {
-        rows[k] = model_->look(candidate, machine);
-      };
-      if (!replay(of, options_.space, see).ok()) continue;
       const auto mine = std::find_if(runs_.begin(), runs_.end(), [&](const auto& run) {
         return run->problem.hash == of.key.task && of.key.target == target_ && run->maker("tuned") == of.maker;
       });
       const auto number = static_cast<size_t>(mine - runs_.begin());
       const bool is_mine = number < runs_.size() && runs_[number]->first;
-      const Origin origin = {is_mine ? number : others++,
-                             targets.try_emplace(of.key.target, targets.size()).first->second};
-      for (size_t k = 0; k < rows.size(); ++k)
-        if (const auto& us = of.trials[k].microseconds; !rows[k].empty())
-          model_->add(origin, std::move(rows[k]), us ? *us * (is_mine ? scale(number) : 1) : kInfinite);
+      origins.push_back(
+          {is_mine ? number : others++, targets.try_emplace(of.key.target, targets.size()).first->second});
     }
+    // Of each task the newest first, as far as time suffices.
+    const auto begin = Clock::now();
+    bool is_more = true;
+    for (size_t behind = 0; std::exchange(is_more, false); behind += kMadeAgain)
+      for (size_t k = 0; k < all.size(); ++k) {
+        TRY_VOID(check_stop());
+        if (all[k].trials.size() <= behind) continue;
+        if (!has_time_for_earlier(begin, 1)) return {};
+        is_more = true;
+        learn(all[k], behind, origins[k]);
+      }
     return {};
+  }
+
+  /// From the newest trials but for those that are behind them.
+  void learn(const kernel::Trials& of, size_t behind, const Origin& origin) {
+    const auto end = of.trials.end() - static_cast<std::ptrdiff_t>(behind);
+    const auto count = static_cast<std::ptrdiff_t>(std::min(kMadeAgain, of.trials.size() - behind));
+    const kernel::Trials part{of.key, of.maker, of.name, of.text, {end - count, end}};
+    std::vector<Row> rows(part.trials.size());
+    const auto see = [&](size_t k, const Candidate& candidate, const kernel::Machine& machine) {
+      rows[k] = model_->look(candidate, machine);
+    };
+    if (!replay(part, options_.space, see).ok()) return;
+    for (size_t k = 0; k < rows.size(); ++k)
+      if (const auto& us = part.trials[k].microseconds; !rows[k].empty())
+        model_->add(origin, std::move(rows[k]),
+                    us ? *us * (origin.task < runs_.size() ? scale(origin.task) : 1) : kInfinite);
+  }
+
+  /// For one of so many who make again, since `begin`, what earlier runs measured: most is left for what is new.
+  bool has_time_for_earlier(Clock::time_point begin, size_t of) const {
+    return !options_.seconds || seconds_since(begin) < kOfEarlier * *options_.seconds / static_cast<double>(of);
   }
 
   Result<void> keep_all_trials() {
@@ -505,19 +532,25 @@ class Tuner {
         records_.trials({key.task, key.target, key.generator, run.maker("tuned")}, kLeftOut));
     std::set<Decisions> measured;
     for (const kernel::Trials& of : all) {
-      const size_t count = of.trials.size();
-      for (size_t begin = count - std::min(count, kGoneOnFrom); begin < count; begin += kTold) {
+      const size_t first = of.trials.size() - std::min(of.trials.size(), kGoneOnFrom);
+      // They are made from new to old, as far as time suffices, and told from old to new.
+      std::vector<std::vector<Candidate>> parts;
+      size_t begin = of.trials.size();
+      for (const auto start = Clock::now(); begin > first && has_time_for_earlier(start, runs_.size());) {
         TRY_VOID(check_stop());
-        const auto trials = std::span(of.trials).subspan(begin, std::min(kTold, count - begin));
+        const size_t end = begin;
+        begin -= std::min(kMadeAgain, begin - first);
         std::vector<Decisions> decisions;
-        for (const kernel::Trial& trial : trials) decisions.push_back(trial.decisions);
-        const std::vector<Candidate> candidates = run.candidates.with_each(decisions);
-        for (size_t k = 0; k < candidates.size(); ++k) {
-          if (candidates[k].unpreferred() != decisions[k]) continue;  // of another space
-          const auto& us = trials[k].microseconds;
-          run.strategy->tell(candidates[k], us ? *us * scale(number) : kInfinite);
-        }
+        for (size_t k = begin; k < end; ++k) decisions.push_back(of.trials[k].decisions);
+        parts.push_back(run.candidates.with_each(decisions));
       }
+      size_t k = begin;
+      for (auto part = parts.rbegin(); part != parts.rend(); ++part)
+        for (const Candidate& candidate : *part) {
+          const auto& [decisions, us] = of.trials[k++];
+          if (candidate.unpreferred() != decisions) continue;  // of another space
+          run.strategy->tell(candidate, us ? *us * scale(number) : kInfinite);
+        }
       for (const kernel::Trial& trial : of.trials) measured.insert(trial.decisions);
     }
     run.strategy->leave_out(std::move(measured));
@@ -680,7 +713,6 @@ class Tuner {
   }
 
   static constexpr size_t kModules = 32;  ///< that are compiled at a time
-  static constexpr size_t kTold = 64;     ///< that are made again at a time
 
   const Clock::time_point begin_ = Clock::now();
   const std::vector<ModelTasks>& models_;

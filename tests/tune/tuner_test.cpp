@@ -6,8 +6,11 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <set>
+#include <thread>
 
+#include "kernel/task_text.h"
 #include "tune/examples.h"
 #include "tune/planted.h"
 #include "tune/trial_examples.h"
@@ -414,6 +417,34 @@ TEST(Tuner, AStopIsHeardWhileCandidatesAreDrawn) {
   ASSERT_TRUE(state.ok()) << state.error().message();
   EXPECT_EQ(state->trials, 0);
   EXPECT_LT(made, 40);
+}
+
+/// However long it would take to learn from all trials that the records have.
+TEST(Tuner, LeavesTimeToMeasure) {
+  const std::vector<Problem> problems = {slow_problem()};
+  TuneOptions options = options_of(4);
+  options.space = slow_space();
+  options.cost_model.kind = CostModelKind::kTraces;
+  options.seconds = 3;
+  constexpr int kOthers = 7;  // threads, by which candidates of the records are known
+  kernel::Machine others = options.machine;
+  others.threads = kOthers;
+  kernel::Module& module = options.space[0].modules[0];
+  module.apply = [apply = module.apply](kernel::Builder& builder, const std::string& block) {
+    if (builder.machine().threads == kOthers) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    apply(builder, block);
+  };
+  kernel::Trials trials{key_of(problems[0]),
+                        maker_of("tuned", Weights::kInCache),
+                        problems[0].name,
+                        kernel::task_text(others, problems[0].start, problems[0].meaning),
+                        {}};
+  trials.trials.resize(6000, {{{"nothing", 1}}, 1.0});
+  kernel::Records records = kernel::Records::in_memory();
+  ASSERT_TRUE(records.add(trials).ok());
+  const auto state = tune(problems, {{{1}, 0}}, records, options);
+  ASSERT_TRUE(state.ok()) << state.error().message();
+  EXPECT_GT(state->trials, 0);
 }
 
 TEST(Tuner, EndsInTime) {
