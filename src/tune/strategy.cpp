@@ -95,9 +95,14 @@ class Annealing : public Once {
  public:
   using Once::Once;
 
+  std::vector<Candidate> next(int count) override {
+    std::vector<Candidate> given = Once::next(count);
+    temperature_ *= std::pow(kCooling, static_cast<double>(given.size()));
+    return given;
+  }
+
   void tell(const Candidate& candidate, double microseconds) override {
     Once::tell(candidate, microseconds);
-    temperature_ *= kCooling;
     if (!std::isfinite(microseconds)) {
       if (at_ && at_->hash == candidate.hash) at_.reset();
       return;

@@ -3,12 +3,30 @@
 #include <gtest/gtest.h>
 
 #include "tune/planted.h"
+#include "tune/strategy.h"
 
 namespace isomer::tune::test {
 namespace {
 
 using testing::ElementsAre;
 using testing::Pair;
+
+/// And not by what it is told of earlier runs.
+TEST(Annealing, CoolsByWhatItGives) {
+  const kernel::Space space = numbered_space(1000);
+  const kernel::Machine here = machine();
+  const Candidates candidates(copy_problem().start, space, here, 0);
+  const std::string choice = candidates.preferred().made.choices[0].choice.name;
+  const auto strategy = annealing(candidates, 1);
+  for (int k = 0; k < 500; ++k) strategy->tell(candidates.with({{choice, 100}}), 100);
+  strategy->tell(candidates.with({{choice, 900}}), 100.1);
+  int near_first = 0, near_second = 0;
+  for (const Candidate& each : strategy->next(16)) {
+    near_first += std::abs(each.decisions().at(choice) - 100) <= 1;
+    near_second += std::abs(each.decisions().at(choice) - 900) <= 1;
+  }
+  EXPECT_GT(near_second, near_first);
+}
 
 class PlantedTimes : public testing::Test {
  protected:
