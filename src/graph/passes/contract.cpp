@@ -146,7 +146,7 @@ bool has(const Graph& graph, const OpDef& op) {
 Result<bool> holds(const Graph& graph, const Proposal& proposal, const std::vector<int>& position) {
   Node node = proposal.node;
   node.outputs = graph.node(proposal.root).outputs;
-  Graph composite = alone(graph, node);
+  Graph composite = alone(graph, node, kSmallConstant);
   const NodeId only = composite.nodes().front();
   TRY_VOID(infer_node(composite, only));
   if (composite.node(only).is_opaque()) return false;
