@@ -348,6 +348,28 @@ TEST_F(Optimizing, TakesNothingThatIsMoreWorkWhereItMustNotBe) {
   EXPECT_TRUE(is_no_more(*search::work_of(less.derived.graph), before));
 }
 
+TEST(Racing, TakesFewerRoundsWhereRunsAreLong) {
+  search::RaceOptions options{.seconds = 2, .least_rounds = 9};
+  EXPECT_EQ(least_rounds(options, 0.01), 9);
+  EXPECT_EQ(least_rounds(options, 0.3), 6);
+  EXPECT_EQ(least_rounds(options, 2), 5);
+  options.most_seconds = 8;
+  EXPECT_EQ(least_rounds(options, 2), 4);
+}
+
+/// A race between regions that the time is too short for does not begin.
+TEST_F(Optimizing, RacesNoRegionThatRunsForTooLong) {
+  for (const double product : {1e4, 2e7}) {
+    TableBackend backend({{"MatMul", 300}, {"Split", 10}, {"Concat", 10}}, TableBackend::Table{{"MatMul", product}});
+    const search::OptimizedModel made = optimized(three_products(1), backend);
+    const bool is_long = product > 1e6;
+    EXPECT_EQ(made.found->gains.empty(), is_long);
+    for (const search::SearchedRegion& region : made.found->searched) {
+      const bool is_told = region.why_not.find("3 rounds of a race") != std::string::npos;
+      EXPECT_EQ(is_told, is_long && !region.rules.empty()) << region.why_not;
+    }
+  }
+}
 TEST_F(Optimizing, LeavesOutTheStepThatACheckFailsBy) {
   const auto has_split = [](const Graph& graph) { return count(graph, "Split") > 0; };
   options_.check = [&](const search::OptimizedModel& made) -> Result<std::optional<std::string>> {

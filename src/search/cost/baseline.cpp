@@ -16,9 +16,6 @@ namespace {
 constexpr int64_t kSizes[] = {32, 8, 2, 1};
 constexpr double kMostOperations = 1e10;
 
-/// Rounds of a race at least, where runs are long for the time there is.
-constexpr int kOfLongRuns = 5;
-
 }  // namespace
 
 Baseline::Baseline(const Graph& model, Backend& backend, Options options)
@@ -95,13 +92,6 @@ Result<Raced> Baseline::race(Runner& other, double times_as_long, Runner* first)
   RaceOptions options = options_.race;
   options.seconds *= times_as_long;
   return search::race(first ? *first : *runner_, other, options);
-}
-
-void Baseline::set_race_seconds(double seconds) {
-  options_.race.seconds = seconds;
-  int& least = options_.race.least_rounds;
-  const double rounds = std::min<double>(least, seconds / (2 * std::max(turn_seconds(), 1e-6)));
-  least = std::clamp(static_cast<int>(rounds), std::min(kOfLongRuns, least), least);
 }
 
 double Baseline::race_seconds() const {

@@ -47,7 +47,7 @@ class Baseline {
   /// Whoever is given against the runner: the model as it was, unless it is told.
   Result<Raced> race(Runner& other, double times_as_long = 1, Runner* first = nullptr) const;
   /// Races take so long, where a few rounds are not longer.
-  void set_race_seconds(double seconds);
+  void set_race_seconds(double seconds) { options_.race.seconds = seconds; }
   double race_seconds() const;
 
  private:

@@ -90,6 +90,13 @@ int64_t part_sweep_bytes() {
   return 2 * (size > 0 ? size : long{1} << 20);
 }
 
+int least_rounds(const RaceOptions& options, double round_seconds) {
+  const double each = std::max(round_seconds, 1e-6);
+  const int least = std::min(kOfLongRuns, options.least_rounds);
+  const double wanted = std::clamp<double>(std::floor(options.seconds / each), least, options.least_rounds);
+  return static_cast<int>(std::min(wanted, std::floor(options.most_seconds / each)));
+}
+
 Result<Raced> race(Runner& first, Runner& second, const RaceOptions& options) {
   Runner* const runners[] = {&first, &second};
   // Else another process may move this thread onto the CPU of its own worker.
@@ -97,19 +104,26 @@ Result<Raced> race(Runner& first, Runner& second, const RaceOptions& options) {
   const std::vector<std::byte> sweep(static_cast<size_t>(options.sweep_bytes), std::byte{1});
   const auto clock = options.clock ? options.clock : machine_seconds;
   int runs[2];
+  double round_seconds = 0;
   for (int k = 0; k < 2; ++k) {
     TRY_VOID(runners[k]->run());
     const double start = clock();
     TRY_VOID(seconds_of(*runners[k], 1, sweep, clock));
-    runs[k] = std::clamp(static_cast<int>(kTurnSeconds / std::max(clock() - start, 1e-7)), 1, 10'000);
+    const double run_seconds = std::max(clock() - start, 1e-7);
+    runs[k] = std::clamp(static_cast<int>(kTurnSeconds / run_seconds), 1, 10'000);
+    round_seconds += options.settle_seconds + runs[k] * run_seconds;
   }
+  if (kFewestRounds * round_seconds > options.most_seconds)
+    return unsupported("", "time for {} rounds of a race of {:.1f} s each expected, {:.1f} s found", kFewestRounds,
+                       round_seconds, options.most_seconds);
+  const int least = least_rounds(options, round_seconds);
   std::vector<double> times[2], ratios;
-  const auto end = Clock::now() + std::chrono::duration<double>(options.seconds);
+  const auto end = Clock::now() + std::chrono::duration<double>(std::min(options.seconds, options.most_seconds));
   const auto leave_doubt = [&] {
     const auto [least, greatest] = std::minmax_element(ratios.begin(), ratios.end());
     return std::ssize(ratios) < kFewestRounds || (*least < kNoDoubt && *greatest > 1 / kNoDoubt);
   };
-  for (int round = 0; (round < options.least_rounds && leave_doubt()) || Clock::now() < end; ++round) {
+  for (int round = 0; (round < least && leave_doubt()) || Clock::now() < end; ++round) {
     TRY_VOID(check_stop());
     double turn[2];
     // Who begins changes, so that what one leaves behind meets both.

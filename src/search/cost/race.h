@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <span>
 
@@ -29,8 +30,10 @@ Result<std::unique_ptr<Runner>> runner_of(Compilation compiled, std::span<const 
 
 struct RaceOptions {
   double seconds = 2;
-  int least_rounds = 9;  ///< fewer where they leave no doubt (kFewestRounds)
-  int threads = 1;       ///< of the runners
+  int least_rounds = 9;  ///< fewer where they leave no doubt (kFewestRounds) or take longer (kOfLongRuns)
+  /// Of all rounds: fewer of them where they would take longer.
+  double most_seconds = std::numeric_limits<double>::infinity();
+  int threads = 1;  ///< of the runners
   int64_t sweep_bytes =
       0;  ///< that are read before each run: parts of a model find their weights where the rest of it left them
   double settle_seconds = 0.002;       ///< between turns: threads of the one before may still be busy waiting
@@ -52,10 +55,15 @@ struct Raced {
 /// Rounds after which a race that has taken its time may end: where each of them says the same by so much.
 inline constexpr int kFewestRounds = 3;
 inline constexpr double kNoDoubt = 1.05;
+/// Rounds at least that leave doubt, where runs are long for the time there is.
+inline constexpr int kOfLongRuns = 5;
+/// Rounds at least that leave doubt.
+int least_rounds(const RaceOptions& options, double round_seconds);
 
 /// What parts of models sweep: twice what the caches next to a core hold.
 int64_t part_sweep_bytes();
 
+/// Errors: those of runs, and kUnsupported where even the fewest rounds would take too long.
 Result<Raced> race(Runner& first, Runner& second, const RaceOptions& options = {});
 
 }  // namespace isomer::search

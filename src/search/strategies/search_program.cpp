@@ -205,7 +205,7 @@ class Improver {
     const auto [known, is_new] = searched_.try_emplace(kind.key, Ended::kByTime);
     if (known->second == Ended::kDone) return Ended::kDone;
     SearchLimits limits = options_.limits;
-    limits.seconds = std::max(kLeastSeconds, seconds_left() * share);
+    limits.seconds = std::max(kLeastSeconds, seconds_to_search(kind, seconds_left() * share));
     result_.regions_searched += is_new ? 1 : 0;
     log(fmt::format("region of {} applications, {} times:", kind.places.front().size(), kind.places.size()));
     // What else was found is of the program as it is now.
@@ -224,6 +224,13 @@ class Improver {
     result_.searched[number] = std::exchange(told_, {});
     if (before) keep_alternatives(kind, number, *before, steps, gain);
     return known->second;
+  }
+
+  /// Without those of a race behind it, as far as estimates know how long runs take.
+  double seconds_to_search(const Kind& kind, double seconds) const {
+    constexpr int kRounds = 2 + kFewestRounds;  // those before the first one are as long
+    const double run_seconds = 1e-6 * kind.estimate / static_cast<double>(kind.places.size());
+    return backend_.can_run() ? std::max(seconds / 2, seconds - 2 * kRounds * run_seconds) : seconds;
   }
 
   /// Values of the whole.
@@ -350,6 +357,8 @@ class Improver {
     TRY(const auto other, backend_.runner(second, inputs));
     RaceOptions options = options_.race;
     options.settle_seconds = std::max(options.settle_seconds, backend_.settle_seconds());
+    options.seconds += 2 * options.least_rounds * options.settle_seconds;
+    options.most_seconds = std::max(options.seconds, seconds_left());
     return race(*runner, *other, options);
   }
 
