@@ -22,11 +22,12 @@ constexpr size_t kMostRules = 5;
 
 std::string race_line(const search::OptimizedModel& made) {
   if (!made.raced && !made.why_not_raced.empty()) return "time: not measured: " + made.why_not_raced;
-  if (!made.raced) return fmt::format("time: {} in {}, as before", time_text(made.run_microseconds), made.raced_in);
-  const search::Raced& raced = *made.raced;
   std::string sizes;
   for (const auto& [dim, size] : made.raced_with)
     sizes += fmt::format("{}{}={}", sizes.empty() ? " at " : ", ", printable(dim), size);
+  if (!made.raced)
+    return fmt::format("time: {} in {}{}, as before", time_text(made.run_microseconds), made.raced_in, sizes);
+  const search::Raced& raced = *made.raced;
   return fmt::format(
       "time: {} -> {} in {}{}, {:.3f} times as fast ({}; half of {} rounds in turns between {:.3f} and {:.3f})",
       time_text(raced.first), time_text(raced.second), made.raced_in, sizes, raced.ratio,

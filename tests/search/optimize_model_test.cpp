@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "graph/bind.h"
 #include "graph/hash.h"
 #include "search/searching.h"
 #include "substitutions/generated.h"
@@ -675,6 +676,33 @@ TEST_F(Optimizing, RacesOpenSizesWhereTheyAreMoreThanOne) {
   const search::OptimizedModel unmeasured = optimized(model, none);
   EXPECT_FALSE(unmeasured.raced);
   EXPECT_THAT(unmeasured.why_not_raced, testing::HasSubstr("at most 0 expected"));
+}
+
+/// What makes code of a model that leaves sizes open is given the sizes of races.
+TEST_F(Optimizing, BindsOpenSizesWhereTheBackendSimplifies) {
+  class NeedsSizes final : public search::Backend {
+   public:
+    std::string name() const override { return "code"; }
+    search::GraphCost& costs() override { return table_.costs(); }
+    bool simplifies() const override { return true; }
+    Result<std::unique_ptr<search::Runner>> runner(const Graph& model, std::span<const Tensor> inputs) override {
+      if (!free_dims(model).empty()) return invalid("x", "sizes expected");
+      return table_.runner(model, inputs);
+    }
+
+   private:
+    TableBackend table_ = dear_products();
+  };
+  const Graph model = substitutions::test::graph(R"(graph main(x: float32[n,4]) -> (y: float32[n,4]) {
+    a: float32[n,4] = Identity(x)
+    y: float32[n,4] = Tanh(a)
+  })");
+  NeedsSizes backend;
+  const search::OptimizedModel made = optimized(model, backend);
+  EXPECT_EQ(made.why_not_raced, "");
+  EXPECT_GT(made.run_microseconds, 0);
+  EXPECT_THAT(made.raced_with, testing::ElementsAre(testing::Pair("n", 32)));
+  EXPECT_THAT(free_dims(made.derived.graph), testing::ElementsAre("n"));
 }
 
 TEST_F(Optimizing, KeepsWhatRuntimesKnowByItsLooks) {

@@ -19,7 +19,7 @@ class Backend {
   virtual bool simplifies() const { return false; }
   /// After a run, until its threads no longer wait busily: others would be slow beside them.
   virtual double settle_seconds() const { return RaceOptions().settle_seconds; }
-  /// Of a model whose dims are bound.
+  /// Of a model whose dims are bound where the backend simplifies; what else runs may leave them open.
   virtual Result<std::unique_ptr<Runner>> runner(const Graph& model, std::span<const Tensor> inputs) = 0;
   /// Of the model that everything began with, before its dims were bound.
   virtual Result<std::unique_ptr<Runner>> runner_as_given(const Graph& model, std::span<const Tensor> inputs) {

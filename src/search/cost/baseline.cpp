@@ -49,7 +49,7 @@ Result<void> Baseline::open_at_sizes(const Graph& simplified) {
   TRY_VOID(check_room());
   TRY(inputs_, inputs());
   if (backend_.simplifies()) {
-    TRY(runner_, backend_.runner(simplified, inputs_));
+    TRY(runner_, runner(simplified));
   } else {
     TRY(runner_, backend_.runner_as_given(model_, inputs_));
   }
@@ -86,6 +86,12 @@ Result<void> Baseline::check_room() const {
   raced.weights = te::saturating_mul(raced.weights, 3);
   raced.peak = te::saturating_mul(raced.peak, 2);
   return check_fits(raced, options_.memory, "the search");
+}
+
+Result<std::unique_ptr<Runner>> Baseline::runner(const Graph& graph) const {
+  if (!backend_.simplifies()) return backend_.runner(graph, inputs_);
+  TRY(const Graph there, bound(graph));
+  return backend_.runner(there, inputs_);
 }
 
 Result<Raced> Baseline::race(Runner& other, double times_as_long, Runner* first) const {

@@ -42,7 +42,9 @@ class Baseline {
   /// Whether two compiled models have room side by side. Errors: kUnsupported.
   Result<void> check_room() const;
 
-  Result<std::unique_ptr<Runner>> runner(const Graph& graph) { return backend_.runner(graph, inputs_); }
+  /// Of a graph that was made of the model. What is left open is bound where code is made for it; other runtimes run
+  /// what is bound otherwise.
+  Result<std::unique_ptr<Runner>> runner(const Graph& graph) const;
   const std::vector<Tensor>& inputs_of_races() const { return inputs_; }
   /// Whoever is given against the runner: the model as it was, unless it is told.
   Result<Raced> race(Runner& other, double times_as_long = 1, Runner* first = nullptr) const;
