@@ -286,6 +286,7 @@ class Optimizer {
     forget_stop();
     tell("finishing what was found (Ctrl-C again: nothing is written)");
     end_ = Clock::now();
+    spare_seconds_ = 0;
   }
 
   /// One that ends in what was found, not in nothing. What is out of time of its own is none; and one is not the first
@@ -484,11 +485,15 @@ class Optimizer {
   Result<bool> wins(OptimizedModel& made) {
     if (!baseline_.is_open()) return true;
     tell(fmt::format("racing what was found in {}", backend_.name()));
-    TRY(const auto runner, baseline_.runner(made.derived.graph));
+    TRY(auto runner, baseline_.runner(made.derived.graph));
     TRY(const bool is_faster, beats_passes(*runner));
     if (!is_faster) return false;
     // A race that was won may have been luck: the figure that is told is that of another one.
-    TRY(made.raced, baseline_.race(*runner));
+    if (backend_.simplifies()) {
+      TRY(made.raced, baseline_.race(*runner));
+    } else {
+      TRY(made.raced, race_closely(std::move(runner), made.derived.graph));
+    }
     log_race("again", *made.raced);
     const bool is_lost = backend_.simplifies() ? !is_won(*made.raced) : is_slower(*made.raced) && !binds_sizes();
     if (is_lost) tell_why_lost(*made.raced);
@@ -538,14 +543,14 @@ class Optimizer {
       const std::string what =
           level > 0 ? fmt::format("passes of level {}", level) : std::string("its sizes, fixed as told");
       tell(fmt::format("racing the simplified model in {}", backend_.name()));
-      auto runner = baseline_.runner(tried.derived.graph);
-      if (!runner.ok() && runner.error().kind == ErrorKind::kUnsupported) {
-        slower.push_back(fmt::format("{}: {}", what, runner.error().message()));
+      const auto raced = race_closely(tried.derived.graph);
+      if (!raced.ok() && raced.error().kind == ErrorKind::kUnsupported) {
+        slower.push_back(fmt::format("{}: {}", what, raced.error().message()));
         continue;
       }
-      if (!runner.ok()) return std::move(runner).error();
-      TRY(tried.raced, race_closely(**runner));
-      log_race(what, *tried.raced);
+      if (!raced.ok()) return raced.error();
+      tried.raced = *raced;
+      log_race(what, *raced);
       if (!is_slower(*tried.raced)) {
         left_out_.insert(left_out_.end(), slower.begin(), slower.end());
         return tried;
@@ -577,14 +582,25 @@ class Optimizer {
     return levels;
   }
 
-  /// Against the model as it was given. A first race that is lost may have been bad luck, and a longer one tells.
-  Result<Raced> race_closely(Runner& runner) {
-    TRY(Raced raced, baseline_.race(runner));
-    if (raced.ratio >= kNotSlower) return raced;
-    if (seconds_left() > baseline_.race_seconds()) {
-      TRY(raced, baseline_.race(runner, has_time_for_longer() ? kLonger : 1));
+  /// Against the model as it was given. A first race that does not tell whether it is slower may have been luck, good
+  /// or bad, also of where the memory of a runner lies: a longer one decides, where there is time, for which both
+  /// runners are made anew.
+  Result<Raced> race_closely(std::unique_ptr<Runner> runner, const Graph& graph) {
+    TRY(const Raced first, baseline_.race(*runner));
+    if (first.ratio - first.noise() >= kNotSlower) return first;
+    for (const double times : {kLonger, 1.0}) {
+      if (seconds_left() + spare_seconds_ < baseline_.renewed_race_seconds(times)) continue;
+      log_race("first race", first);
+      runner.reset();
+      TRY_VOID(baseline_.renew());
+      TRY(runner, baseline_.runner(graph));
+      return baseline_.race(*runner, times);
     }
-    return raced;
+    return first;
+  }
+  Result<Raced> race_closely(const Graph& graph) {
+    TRY(auto runner, baseline_.runner(graph));
+    return race_closely(std::move(runner), graph);
   }
 
   Result<OptimizedModel> without(const Blame& found) {

@@ -615,6 +615,87 @@ TEST_F(Optimizing, WritesTheModelAsItWasWhereAllElseIsSlower) {
   ASSERT_TRUE(fixed->raced);
 }
 
+/// A runtime whose runners have luck: the first one of a model is lucky, those made later run as they do.
+class Lucky final : public search::Backend {
+ public:
+  /// Microseconds of a run; of a first runner, those that its runs take in turns.
+  struct Runs {
+    std::vector<double> first;
+    double later;
+  };
+  Lucky(Runs given, Runs passes) : given_(std::move(given)), passes_(std::move(passes)) {}
+  std::string name() const override { return "a runtime"; }
+  search::GraphCost& costs() override { return table_.costs(); }
+  Result<std::unique_ptr<search::Runner>> runner(const Graph&, std::span<const Tensor>) override {
+    return made(passes_, passes_made++);
+  }
+  Result<std::unique_ptr<search::Runner>> runner_as_given(const Graph&, std::span<const Tensor>) override {
+    return made(given_, given_made++);
+  }
+  static double clock() { return passed_ * 1e-6; }
+  int given_made = 0, passes_made = 0;
+
+ private:
+  class InTurns final : public search::Runner {
+   public:
+    explicit InTurns(std::vector<double> runs) : runs_(std::move(runs)) {}
+    Result<void> run() override {
+      passed_ += runs_[next_++ % runs_.size()];
+      return {};
+    }
+
+   private:
+    std::vector<double> runs_;
+    size_t next_ = 0;
+  };
+  static Result<std::unique_ptr<search::Runner>> made(const Runs& runs, int before) {
+    auto of = before == 0 ? runs.first : std::vector<double>{runs.later};
+    return std::unique_ptr<search::Runner>(std::make_unique<InTurns>(std::move(of)));
+  }
+
+  static inline double passed_ = 0;
+  Runs given_, passes_;
+  TableBackend table_ = dear_products();
+};
+
+/// A first race that leaves it open whether the passes are slower does not decide: another one does, between runners
+/// that are made anew.
+TEST_F(Optimizing, RacesAgainWhereAModelMayBeSlower) {
+  const Graph model = substitutions::test::graph(R"(graph main(x: float32[3,4]) -> (y: float32[3,4]) {
+    a: float32[3,4] = Identity(x)
+    y: float32[3,4] = Tanh(a)
+  })");
+  options_.race.clock = Lucky::clock;
+  options_.race.seconds = 0;  // the least rounds
+  const double usual = 20'000;
+  const std::vector<double> steady = {usual}, noisy = {0.9 * usual, usual, 1.1 * usual}, slow = {1.1 * usual};
+  struct Case {
+    Lucky::Runs given, passes;
+    bool is_taken;
+    int given_made;
+  };
+  const Case cases[] = {
+      {{steady, usual}, {steady, 2 * usual}, true, 1},     // nothing is open
+      {{steady, usual}, {noisy, 1.04 * usual}, false, 3},  // the luck of the passes' runner, at both levels
+      {{noisy, 0.96 * usual}, {steady, usual}, false, 3},  // that of the one of the model as it was given
+      {{steady, usual}, {noisy, usual}, true, 2},          // as fast
+      {{steady, usual}, {slow, usual}, true, 2},           // bad luck
+      {{steady, usual}, {slow, 1.1 * usual}, false, 3},    // slower
+  };
+  for (const auto& [given, passes, is_taken, given_made] : cases) {
+    SCOPED_TRACE(&passes - &cases[0].passes);
+    Lucky backend(given, passes);
+    const search::OptimizedModel made = optimized(model, backend);
+    EXPECT_EQ(count(made.derived.graph, "Identity"), is_taken ? 0 : 1);
+    EXPECT_EQ(backend.given_made, given_made);
+  }
+  // Without time for another race the first one has to do.
+  options_.seconds = 0;
+  Lucky backend({steady, usual}, {noisy, 1.04 * usual});
+  EXPECT_EQ(count(optimized(model, backend).derived.graph, "Identity"), 0);
+  EXPECT_EQ(backend.given_made, 1);
+}
+
 /// A runtime that knows better what to do with a model whose sizes are open.
 class LikesOpenSizes final : public search::Backend {
  public:

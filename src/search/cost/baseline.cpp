@@ -94,6 +94,12 @@ Result<std::unique_ptr<Runner>> Baseline::runner(const Graph& graph) const {
   return backend_.runner(there, inputs_);
 }
 
+Result<void> Baseline::renew() {
+  TRY(auto made, backend_.runner_as_given(model_, inputs_));
+  runner_ = std::move(made);
+  return {};
+}
+
 Result<Raced> Baseline::race(Runner& other, double times_as_long, Runner* first) const {
   RaceOptions options = options_.race;
   options.seconds *= times_as_long;
@@ -103,6 +109,15 @@ Result<Raced> Baseline::race(Runner& other, double times_as_long, Runner* first)
 double Baseline::race_seconds() const {
   // Where nobody wins plainly, those of long runs take longer.
   return is_open() ? std::max(options_.race.seconds, 2 * kFewestRounds * turn_seconds()) : 0;
+}
+
+double Baseline::renewed_race_seconds(double times_as_long) const {
+  constexpr int kRunsBefore = 2;  // of each: one that warms it up, one that says how many runs a turn is
+  RaceOptions race = options_.race;
+  race.seconds *= times_as_long;
+  const double round_seconds = 2 * turn_seconds();
+  return 2 * open_seconds_ + kRunsBefore * round_seconds +
+         std::max(race.seconds, least_rounds(race, round_seconds) * round_seconds);
 }
 
 }  // namespace isomer::search

@@ -46,11 +46,16 @@ class Baseline {
   /// what is bound otherwise.
   Result<std::unique_ptr<Runner>> runner(const Graph& graph) const;
   const std::vector<Tensor>& inputs_of_races() const { return inputs_; }
+  /// Makes the model as it was given run anew, of a backend that does not simplify. Where that fails it is left as it
+  /// was.
+  Result<void> renew();
   /// Whoever is given against the runner: the model as it was, unless it is told.
   Result<Raced> race(Runner& other, double times_as_long = 1, Runner* first = nullptr) const;
   /// Races take so long, where a few rounds are not longer.
   void set_race_seconds(double seconds) { options_.race.seconds = seconds; }
   double race_seconds() const;
+  /// Of a race so many times as long, at most, that both runners are made anew for.
+  double renewed_race_seconds(double times_as_long) const;
 
  private:
   /// Of one of the runners in a race.

@@ -48,8 +48,9 @@ struct Raced {
 
   /// Of the ratio: the standard error of a median, as quartiles tell it of normal noise.
   double error() const { return 0.93 * (high - low) / std::sqrt(std::max(rounds, 1)); }
-  /// The two differ by more than chance: by two standard errors.
-  bool is_told_apart() const { return std::fabs(ratio - 1) > 2 * error(); }
+  /// What chance explains of the ratio: two standard errors.
+  double noise() const { return 2 * error(); }
+  bool is_told_apart() const { return std::fabs(ratio - 1) > noise(); }
 };
 
 /// Rounds after which a race that has taken its time may end: where each of them says the same by so much.
