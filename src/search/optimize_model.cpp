@@ -274,13 +274,11 @@ class Optimizer {
                        run_microseconds_ / left));
     };
     TRY(found_, search_program(base_of_steps_->program.program, *substitutions_, backend_, search));
-    if (found_->stop != StopReason::kInterrupted) return {};
-    if (found_->gains.empty()) return check_stop();
-    finish();
+    if (found_->stop == StopReason::kInterrupted) finish();
     return {};
   }
 
-  /// What was found until a stop is not thrown away.
+  /// What was found until a stop is not thrown away, nor what passes did.
   void finish() {
     is_interrupted_ = true;
     forget_stop();

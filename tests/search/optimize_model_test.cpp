@@ -539,15 +539,23 @@ TEST_F(Optimizing, EndsWhereTheCheckIsInterruptedAgain) {
   EXPECT_EQ(checks, 1);
 }
 
-TEST_F(Optimizing, EndsWhereItIsInterruptedBeforeAnythingWasFound) {
+/// Passes were done already.
+TEST_F(Optimizing, KeepsWhatPassesDidWhenItIsInterruptedBeforeAnythingWasFound) {
+  const Graph model = substitutions::test::graph(R"(graph main(x: float32[3,4]) -> (y: float32[3,4]) {
+    a: float32[3,4] = Identity(x)
+    b: float32[3,4] = Relu(a)
+    y: float32[3,4] = Tanh(b)
+  })");
   options_.progress = [&](std::string_view what, std::optional<double>) {
     if (what.starts_with("searching region 1 ")) request_stop();
   };
   TableBackend backend = dear_products();
-  const auto made = optimize_model(three_products(6), searched(), rules_, theory_, backend, options_);
-  forget_stop();
-  ASSERT_FALSE(made.ok());
-  EXPECT_EQ(made.error().kind, ErrorKind::kStopped);
+  const search::OptimizedModel made = optimized(model, backend);
+  EXPECT_TRUE(made.is_interrupted);
+  EXPECT_EQ(made.found->stop, search::StopReason::kInterrupted);
+  EXPECT_EQ(made.outcome, search::SearchOutcome::kNothingFound);
+  EXPECT_EQ(count(made.derived.graph, "Identity"), 0);
+  EXPECT_TRUE(check_stop().ok()) << "the rest goes on";
 }
 
 TEST_F(Optimizing, TakesTheTimeThatItIsGiven) {
