@@ -124,6 +124,7 @@ class Optimizer {
       TRY(made, base_.level == 0 ? optimized() : chosen());
     }
     if (!lack_of_memory_.empty()) left_out_.push_back("search: " + lack_of_memory_);
+    if (found_) tell_what_was_taken(made);
     made.raced_in = backend_.name();
     made.left_out = std::move(left_out_);
     made.found = std::move(found_);
@@ -133,6 +134,16 @@ class Optimizer {
   }
 
  private:
+  /// Of each region whether what was gained there is in the model.
+  void tell_what_was_taken(const OptimizedModel& made) {
+    std::set<size_t> taken;
+    if (!made.derivation.steps.empty()) taken.insert(gains_of_steps_.begin(), gains_of_steps_.end());
+    for (SearchedRegion& region : found_->searched) {
+      region.is_taken = region.gain && taken.contains(*region.gain);
+      if (region.gain && !region.is_taken) region.why_not = "it was not taken in the end";
+    }
+  }
+
   /// What steps begin with.
   struct Base {
     Start start;

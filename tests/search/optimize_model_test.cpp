@@ -315,6 +315,10 @@ TEST_F(Optimizing, SaysWhyWhatPaysInPartsIsNotTaken) {
   EXPECT_THAT(made.why_not_taken, testing::HasSubstr("times as fast in a race"));
   EXPECT_TRUE(made.derivation.steps.empty());
   EXPECT_EQ(count(made.derived.graph, "MatMul"), 24);
+  for (const search::SearchedRegion& region : made.found->searched) {
+    EXPECT_FALSE(region.is_taken);
+    EXPECT_EQ(region.why_not.empty(), region.rules.empty()) << "it says why";
+  }
 }
 
 TEST_F(Optimizing, UsesNoRuleThatTheModeOfRoundingForbids) {

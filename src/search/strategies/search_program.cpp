@@ -217,7 +217,7 @@ class Improver {
     told_.places = static_cast<int>(kind.places.size());
     known->second = search(kind, part, limits, is_new, is_first_time);
     const std::optional<size_t> gain = gains < result_.gains.size() ? std::optional(gains) : std::nullopt;
-    told_.is_taken = gain.has_value();
+    told_.gain = gain;
     if (gain) told_.why_not.clear();
     const size_t number = numbers_.emplace(kind.key, numbers_.size()).first->second;
     if (number == result_.searched.size()) result_.searched.emplace_back();

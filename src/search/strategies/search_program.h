@@ -75,8 +75,9 @@ struct SearchedRegion {
   int applications = 0, places = 0;
   double cost = 0, saved = 0;      ///< microseconds of one, and by the best rewrites as tasks take
   std::vector<std::string> rules;  ///< of the best rewrites, in order
-  bool is_taken = false;
-  std::string why_not;  ///< where there were any
+  std::optional<size_t> gain;      ///< what came of them
+  bool is_taken = false;           ///< they are in the model that was made in the end (optimize_model.h)
+  std::string why_not;             ///< where there were any
 };
 
 struct SearchedProgram {
