@@ -338,8 +338,8 @@ class Optimizer {
     return finished([&] { return no_slower(made); });
   }
 
-  /// All gains that weights may grow for, then the larger half of them, and again, down to the largest: what pays alone
-  /// may not beside others.
+  /// All gains that weights may grow for, then the half of them that saves most, the other half, and again, down to
+  /// each alone: what pays alone may not beside others, and the largest may be what others don't pay beside.
   std::vector<std::vector<size_t>> choices() const {
     if (!found_) return {};
     std::vector<size_t> ranked;
@@ -348,10 +348,15 @@ class Optimizer {
     ranked = within_growth(found_->gains, std::move(ranked), found_->most_growth);
     stable_sort(ranked, [&](size_t a, size_t b) { return found_->gains[a].saved > found_->gains[b].saved; });
     std::vector<std::vector<size_t>> result;
-    for (size_t count = ranked.size(); count > 0; count /= 2) {
-      result.emplace_back(ranked.begin(), ranked.begin() + static_cast<std::ptrdiff_t>(count));
-      std::sort(result.back().begin(), result.back().end());
+    if (!ranked.empty()) result.push_back(std::move(ranked));
+    for (size_t k = 0; k < result.size(); ++k) {
+      const std::vector<size_t> whole = result[k];
+      if (whole.size() < 2) continue;
+      const auto middle = whole.begin() + static_cast<std::ptrdiff_t>(whole.size() / 2);
+      result.emplace_back(whole.begin(), middle);
+      result.emplace_back(middle, whole.end());
     }
+    for (std::vector<size_t>& gains : result) std::sort(gains.begin(), gains.end());
     return result;
   }
 
@@ -378,7 +383,10 @@ class Optimizer {
     if (options_.search.least_work) {
       TRY(const Work before, work_of(plain_.derived.graph));
       TRY(const Work after, work_of(graph));
-      if (!is_no_more(after, before)) return std::optional<OptimizedModel>();
+      if (!is_no_more(after, before)) {
+        plain_.why_not_taken = "what was found would be more work in another runtime";
+        return std::optional<OptimizedModel>();
+      }
     }
     // What is refused costs no more than the first look.
     const bool compares_first = seconds_of_a_look() < 2 * baseline_.race_seconds();

@@ -321,6 +321,57 @@ TEST_F(Optimizing, SaysWhyWhatPaysInPartsIsNotTaken) {
   }
 }
 
+/// What saves the most in its region may be what makes the whole slow.
+TEST_F(Optimizing, TakesOtherGainsWhereTheLargestIsRefused) {
+  const Graph model = substitutions::test::graph(
+      R"(graph main(x: float32[2,3,4], u: float32[2,3,4]) -> (y: float32[2,3,4], z: float32[2,3,4]) {
+    w0: float32[4,4] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}
+    w1: float32[4,4] = {2, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}
+    w2: float32[4,4] = {3, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}
+    w3: float32[4,4] = {4, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}
+    w4: float32[4,4] = {5, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}
+    q: float32[2,3,4] = MatMul(x, w0)
+    k: float32[2,3,4] = MatMul(x, w1)
+    v: float32[2,3,4] = MatMul(x, w2)
+    r: float32[2,3,4] = Relu(q)
+    s: float32[2,3,4] = Sigmoid(k)
+    t: float32[2,3,4] = Tanh(v)
+    a: float32[2,3,4] = Mul(r, s)
+    y: float32[2,3,4] = Add(a, t)
+    b: float32[2,3,4] = MatMul(u, w3)
+    c: float32[2,3,4] = MatMul(u, w4)
+    d: float32[2,3,4] = Relu(b)
+    e: float32[2,3,4] = Sigmoid(c)
+    z: float32[2,3,4] = Add(d, e)
+  })");
+  /// The whole model gets slow where the three products become fewer.
+  class DislikesTheLargest final : public search::Backend {
+   public:
+    std::string name() const override { return "a whole"; }
+    search::GraphCost& costs() override { return parts_.costs(); }
+    bool simplifies() const override { return true; }
+    double settle_seconds() const override { return 0; }
+    Result<std::unique_ptr<search::Runner>> runner(const Graph& model, std::span<const Tensor> inputs) override {
+      if (model.inputs().size() < 2) return parts_.runner(model, inputs);
+      return TableBackend({{"MatMul", count(model, "MatMul") < 4 ? 900 : 300}}).runner(model, inputs);
+    }
+
+   private:
+    TableBackend parts_ = dear_products();
+  };
+  DislikesTheLargest backend;
+  const search::OptimizedModel made = optimized(model, backend);
+  ASSERT_EQ(made.found->gains.size(), 2U);
+  EXPECT_EQ(made.outcome, search::SearchOutcome::kFaster);
+  EXPECT_EQ(count(made.derived.graph, "MatMul"), 4);
+  int taken = 0;
+  for (const search::SearchedRegion& region : made.found->searched) {
+    taken += region.is_taken;
+    EXPECT_EQ(region.why_not.empty(), region.is_taken || region.rules.empty());
+  }
+  EXPECT_EQ(taken, 1);
+}
+
 TEST_F(Optimizing, UsesNoRuleThatTheModeOfRoundingForbids) {
   for (const auto& [float_class, mode] : {std::pair(FloatClass::kReassociated, FloatMode::kStrict),
                                           std::pair(FloatClass::kUnsafe, FloatMode::kReassociate)}) {
@@ -351,6 +402,44 @@ TEST_F(Optimizing, TakesNothingThatIsMoreWorkWhereItMustNotBe) {
   const search::OptimizedModel less = optimized(model, backend);
   EXPECT_NE(less.outcome, search::SearchOutcome::kFaster);
   EXPECT_TRUE(is_no_more(*search::work_of(less.derived.graph), before));
+}
+
+/// A composite is written out while steps are searched: what takes it apart is less work there, and more in the model
+/// that is written.
+TEST_F(Optimizing, CountsCompositesAsTheyAreWritten) {
+  verify::Prover prover = *verify::Prover::start();
+  rules_ = {substitutions::test::proved("MatMul(Mul(n,s),w) = MatMul(n,Mul(Unsqueeze(s){axes=[1]},w))",
+                                        {{"n", ValueType::tensor(DataType::kFloat32, {3, 4})},
+                                         {"s", ValueType::tensor(DataType::kFloat32, {4})},
+                                         {"w", ValueType::tensor(DataType::kFloat32, {4, 4})}},
+                                        prover)};
+  const Graph model = substitutions::test::graph(R"(graph main(x: float32[3,4]) -> (y: float32[3,4]) {
+    s: float32[4] = {1, 2, 3, 4}
+    w: float32[4,4] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}
+    n: float32[3,4] = LayerNormalization(x, s)
+    y: float32[3,4] = MatMul(n, w)
+  })");
+  /// Nothing is raced: costs are all there is.
+  class Unmeasured final : public search::Backend {
+   public:
+    std::string name() const override { return "no runtime"; }
+    search::GraphCost& costs() override { return table_.costs(); }
+    bool can_run() const override { return false; }
+    Result<std::unique_ptr<search::Runner>> runner(const Graph& graph, std::span<const Tensor> inputs) override {
+      return table_.runner(graph, inputs);
+    }
+
+   private:
+    TableBackend table_{{{"Mul", 100}, {"MatMul", 50}}};
+  };
+  for (const bool least_work : {false, true}) {
+    options_.search.least_work = least_work;
+    Unmeasured backend;
+    const search::OptimizedModel made = optimized(model, backend);
+    EXPECT_EQ(made.outcome, least_work ? search::SearchOutcome::kNothingFound : search::SearchOutcome::kFaster);
+    EXPECT_EQ(count(made.derived.graph, "LayerNormalization"), least_work ? 1 : 0);
+    EXPECT_EQ(made.found->gains.empty(), least_work);
+  }
 }
 
 TEST(Racing, TakesFewerRoundsWhereRunsAreLong) {

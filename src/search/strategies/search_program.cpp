@@ -8,6 +8,7 @@
 
 #include "graph/passes/contract.h"
 #include "graph/passes/pipeline.h"
+#include "graph/passes/remove_dead.h"
 #include "search/cost/work.h"
 #include "search/strategies/lockstep.h"
 #include "search/strategies/prune.h"
@@ -166,23 +167,34 @@ class Improver {
     options_.progress({static_cast<int>(number) + 1, static_cast<int>(count), saved});
   }
 
-  /// Nodes that runtimes know as one by what they look like, as Gelu before opset 20.
-  static size_t known_together(const Result<Graph>& graph) {
-    if (!graph.ok()) return 0;
+  /// What a program asks of a runtime that we know nothing of.
+  struct Asked {
+    size_t known_together = 0;  ///< nodes that it knows as one by what they look like, as Gelu before opset 20
+    Work work;                  ///< composites that the model's opset has are one node each, as they will be written
+  };
+
+  Result<Asked> asked_by(const Program& program) const {
+    TRY(Graph graph, graph_of(program));
     PassOptions options;
+    options.fp = options_.fp;
     options.keep_composites = true;
     std::vector<OptimizeStep> steps;
-    const auto nodes = kept_nodes(*graph, PassContext(options, steps));
-    return nodes.ok() ? nodes->size() : 0;
+    PassContext context(options, steps);
+    Asked result;
+    TRY(const auto kept, kept_nodes(graph, context));
+    result.known_together = kept.size();
+    TRY_VOID(contract(graph, context));
+    TRY_VOID(remove_dead(graph, context));
+    TRY(result.work, work_of(graph));
+    return result;
   }
 
-  /// Whether a runtime that we know nothing of has no more to do for the second program.
-  bool is_welcome(const Program& before, const Program& after) const {
-    if (!options_.least_work) return true;
-    const Result<Graph> old_graph = graph_of(before), new_graph = graph_of(after);
-    if (!old_graph.ok() || !new_graph.ok() || known_together(new_graph) < known_together(old_graph)) return false;
-    const auto old_work = work_of(*old_graph), new_work = work_of(*new_graph);
-    return old_work.ok() && new_work.ok() && is_no_more(*new_work, *old_work);
+  bool is_welcome(const Result<Asked>& before, const Program& after) const {
+    return !options_.least_work || asks_no_more(asked_by(after), before);
+  }
+  static bool asks_no_more(const Result<Asked>& after, const Result<Asked>& before) {
+    return after.ok() && before.ok() && after->known_together >= before->known_together &&
+           is_no_more(after->work, before->work);
   }
 
   Result<Searched> searched(const Program& program, Expander& expander) const {
@@ -262,10 +274,11 @@ class Improver {
   /// What a search finds first is what measurements were too short or too long by; once that is measured again it sees
   /// what there is.
   Ended search(const Kind& kind, const Subprogram& part, const SearchLimits& limits, bool is_new, bool is_first_time) {
+    const Result<Asked> before = options_.least_work ? asked_by(part.program) : Asked();
     for (int time = 0; time < kSearches; ++time) {
       Expander expander(
           rules_, changes_, limits, [&](int substitution) { return is_allowed(substitution); },
-          [&](const Program& program) { return is_welcome(part.program, program); },
+          [&](const Program& program) { return is_welcome(before, program); },
           [&](int substitution) { return paid_.contains(substitution); });
       const auto found = searched(part.program, expander);
       if (!found.ok()) {
@@ -294,7 +307,7 @@ class Improver {
       log(fmt::format("  measured again: {} of them save {:.1f} us", kept->steps.size(), predicted));
       const double least = std::max(kLeastGain * kept->cost_before,
                                     kLeastGainOfAll * result_.cost_before / static_cast<double>(kind.places.size()));
-      if (predicted >= least && is_welcome(part.program, kept->program)) {
+      if (predicted >= least && is_welcome(before, kept->program)) {
         for (const Match& match : kept->steps) log("    " + name(match));
         const double saved = backend_.can_run() ? confirmed(part.program, kept->program) : predicted;
         if (saved > 0) take_everywhere(kind, kept->steps, saved);
@@ -395,10 +408,15 @@ class Improver {
   void take_everywhere(const Kind& kind, const std::vector<Match>& steps, double saved) {
     Everywhere made = everywhere(kind, result_.program, steps, result_.steps.size());
     if (made.matches.empty()) return refuse("the whole takes it nowhere");
-    if (options_.least_work && known_together(graph_of(made.program)) < known_together(graph_of(result_.program)))
-      return refuse("nodes that runtimes know as one would be taken apart");
     const int64_t bytes = weight_bytes(made.program);
     if (bytes > most_weight_bytes_) return refuse("weights would grow too much");
+    if (options_.least_work) {
+      // What a region holds a part of may be one node of the whole.
+      Result<Asked> asked = asked_by(made.program);
+      if (!asked_) asked_ = asked_by(result_.program);
+      if (!asks_no_more(asked, *asked_)) return refuse("the whole would be more work in another runtime");
+      asked_ = std::move(asked);
+    }
     Gain gain;
     gain.saved = saved * made.places;
     gain.growth = bytes - std::exchange(weight_bytes_, bytes);
@@ -443,6 +461,7 @@ class Improver {
   std::map<Hash128, size_t> numbers_;                 ///< of SearchedProgram::searched, by key
   std::vector<SearchedAlternative> others_;           ///< of the region that is searched
   int64_t weight_bytes_ = 0, most_weight_bytes_ = 0;  ///< of the program, and at most
+  std::optional<Result<Asked>> asked_;                ///< by the program, once that was wanted
   std::chrono::steady_clock::time_point end_;
 };
 
