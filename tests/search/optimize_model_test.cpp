@@ -442,6 +442,23 @@ TEST_F(Optimizing, CountsCompositesAsTheyAreWritten) {
   }
 }
 
+TEST_F(Optimizing, SaysWhichLimitEndedIt) {
+  const Graph model = three_products(2);
+  for (const search::Strategy strategy : {search::Strategy::kBeam, search::Strategy::kBestFirst}) {
+    options_.search.strategy = strategy;
+    options_.search.limits = {};
+    const auto stop = [&] {
+      TableBackend backend = dear_products();
+      return optimized(model, backend).found->stop;
+    };
+    EXPECT_EQ(stop(), search::StopReason::kExhausted);
+    options_.search.limits.steps = 1;
+    EXPECT_EQ(stop(), search::StopReason::kSteps);
+    options_.search.limits.states = 2;
+    EXPECT_EQ(stop(), search::StopReason::kStates);
+  }
+}
+
 TEST(Racing, TakesFewerRoundsWhereRunsAreLong) {
   search::RaceOptions options{.seconds = 2, .least_rounds = 9};
   EXPECT_EQ(least_rounds(options, 0.01), 9);
@@ -464,6 +481,7 @@ TEST_F(Optimizing, RacesNoRegionThatRunsForTooLong) {
     }
   }
 }
+
 TEST_F(Optimizing, LeavesOutTheStepThatACheckFailsBy) {
   const auto has_split = [](const Graph& graph) { return count(graph, "Split") > 0; };
   options_.check = [&](const search::OptimizedModel& made) -> Result<std::optional<std::string>> {

@@ -104,6 +104,7 @@ class Improver {
     }
     search_sharing({Shared::kConstant, Beside::kLightReaders});
     search_sharing({Shared::kComputed, Beside::kLightReaders});
+    for (const SearchedRegion& region : result_.searched) result_.stop = std::max(result_.stop, region.stop);
     if (seconds_left() <= 0) result_.stop = check_stop().ok() ? StopReason::kTime : StopReason::kInterrupted;
     return std::move(result_);
   }
@@ -287,6 +288,7 @@ class Improver {
       }
       add(found->statistics);
       told_.cost = found->cost;
+      told_.stop = found->stop;
       others_ = found->alternatives;
       if (time == 0 && is_new) keep_singles(kind, part, found->singles);
       if (time == 0 && is_first_time) result_.cost_before += found->cost * static_cast<double>(kind.places.size());

@@ -78,6 +78,7 @@ struct SearchedRegion {
   std::optional<size_t> gain;      ///< what came of them
   bool is_taken = false;           ///< they are in the model that was made in the end (optimize_model.h)
   std::string why_not;             ///< where there were any
+  StopReason stop = StopReason::kExhausted;
 };
 
 struct SearchedProgram {
@@ -91,7 +92,7 @@ struct SearchedProgram {
   double cost = 0, cost_before = 0;              ///< microseconds; of what could be costed
   int regions = 0, regions_searched = 0;
   SearchStatistics statistics;
-  StopReason stop = StopReason::kExhausted;
+  StopReason stop = StopReason::kExhausted;  ///< of the whole, or the strongest of its regions'
 };
 
 /// Of the gains of these numbers those that together grow by at most so many bytes: those that save the most a byte.

@@ -15,9 +15,9 @@ using substitutions::Program;
 constexpr double kStepPrice = 0.002;
 
 std::string_view name(StopReason reason) {
-  constexpr std::array<std::string_view, 8> kNames = {"nothing left to try", "step limit",       "state limit",
-                                                      "measurement limit",   "time limit",       "interrupted",
-                                                      "round limit",         "application limit"};
+  constexpr std::array<std::string_view, 8> kNames = {"nothing left to try", "step limit",  "round limit",
+                                                      "application limit",   "state limit", "measurement limit",
+                                                      "time limit",          "interrupted"};
   return kNames[static_cast<size_t>(reason)];
 }
 
@@ -358,13 +358,18 @@ Result<Searched> best_first_search(Program program, Expander& expander) {
   TRY(const StatePtr first, expander.first(std::move(program)));
   const SearchLimits& limits = expander.limits();
   StatePtr best = first;
+  StopReason otherwise = StopReason::kExhausted;
   const auto costs_more = [](const StatePtr& a, const StatePtr& b) { return a->cost > b->cost; };
   std::vector<StatePtr> open = {first};  // a heap
   while (!open.empty() && !expander.stop()) {
     std::pop_heap(open.begin(), open.end(), costs_more);
     const StatePtr state = std::move(open.back());
     open.pop_back();
-    if (state->cost > limits.alpha * best->cost || state->depth >= limits.steps) continue;
+    if (state->cost > limits.alpha * best->cost) continue;
+    if (state->depth >= limits.steps) {
+      otherwise = StopReason::kSteps;
+      continue;
+    }
     std::vector<Child> children = expander.children(state);
     look_at(children, expander);
     if (state == first) expander.keep_singles(children);
@@ -378,7 +383,7 @@ Result<Searched> best_first_search(Program program, Expander& expander) {
       std::push_heap(open.begin(), open.end(), costs_more);
     }
   }
-  return expander.result(first, best, StopReason::kExhausted);
+  return expander.result(first, best, otherwise);
 }
 
 }  // namespace isomer::search

@@ -16,15 +16,16 @@
 
 namespace isomer::search {
 
+/// The later ones are the stronger ones: of several searches the strongest is told.
 enum class StopReason : uint8_t {
   kExhausted,     ///< nothing is left to try that may cost as much as it must
   kSteps,         ///< the most steps
+  kRounds,        ///< the most rounds of saturation
+  kApplications,  ///< the most applications side by side
   kStates,        ///< the most states
   kMeasurements,  ///< the most windows that had to be measured
   kTime,
-  kInterrupted,   ///< somebody asked for it
-  kRounds,        ///< the most rounds of saturation
-  kApplications,  ///< the most applications side by side
+  kInterrupted,  ///< somebody asked for it
 };
 std::string_view name(StopReason reason);
 
