@@ -70,7 +70,7 @@ struct OptimizeReport {
   std::vector<PassStatistics> passes;
   std::vector<std::string> skipped;  ///< "pass: error" of passes that gave up and changed nothing
   std::string stop_reason;
-  int runs = 0;           ///< of passes
+  int runs = 0;           ///< of passes, of which `most_runs` counts as many
   std::string last_pass;  ///< that was run
   double seconds = 0;
 };

@@ -99,9 +99,12 @@ class Pipeline {
   }
 
   /// The graph is what another pipeline has, whose options are the same: what changed nothing there is not run again.
-  void take_settled(const Pipeline& other) {
+  /// Runs are counted on.
+  void go_on_from(const Pipeline& other) {
     settled_ = other.settled_;
     version_ = other.version_;
+    report_.runs = other.report_.runs;
+    report_.last_pass = other.report_.last_pass;
   }
 
   /// One list after the other, again and again until a whole round changes nothing.
@@ -157,6 +160,8 @@ class Pipeline {
   }
 
   int nodes() const { return count_nodes(graph_); }
+  /// Whether no more passes may run.
+  bool is_cut_off() const { return report_.runs == options_.most_runs; }
 
   OptimizeReport finish() {
     check_interface(interface_, graph_);
@@ -169,7 +174,7 @@ class Pipeline {
  private:
   Result<int> run(const Pass& pass) {
     TRY_VOID(check_stop());
-    if (report_.runs == options_.most_runs || (!pass.run && !options_.normalize)) return 0;
+    if (is_cut_off() || (!pass.run && !options_.normalize)) return 0;
     if (std::find(options_.without.begin(), options_.without.end(), pass.name) != options_.without.end()) return 0;
     if (const auto settled = settled_.find(pass.name); settled != settled_.end() && settled->second == version_)
       return 0;
@@ -248,11 +253,12 @@ Result<OptimizeReport> optimize(Graph& graph, const PassOptions& options) {
   unseen.on_change = nullptr;
   Graph uncovered = simplified;
   Pipeline again(uncovered, unseen);
-  again.take_settled(pipeline);
+  again.go_on_from(pipeline);
   TRY_VOID(again.spell_out());
   TRY_VOID(again.contract());
   OptimizeReport report = pipeline.finish();
-  if (again.nodes() < report.nodes_after) {
+  // What is cut off half-way is wanted as it is then.
+  if (again.nodes() < report.nodes_after || again.is_cut_off()) {
     if (options.on_change) {
       Graph seen = simplified;
       Pipeline once_more(seen, options);
@@ -262,6 +268,8 @@ Result<OptimizeReport> optimize(Graph& graph, const PassOptions& options) {
     const OptimizeReport more = again.finish();
     report.steps.insert(report.steps.end(), more.steps.begin(), more.steps.end());
     report.passes.insert(report.passes.end(), more.passes.begin(), more.passes.end());
+    report.runs = more.runs;
+    report.last_pass = more.last_pass;
     report.nodes_after = more.nodes_after;
     report.weights_after = more.weights_after;
     report.seconds += more.seconds;
