@@ -114,7 +114,8 @@ class Optimizer {
         TRY(made, without(*found));
         continue;
       }
-      const std::string what = found && !found->can_be_left_out() ? std::string() : leave_out_more(made);
+      // Composites are written out for the rewrites.
+      const std::string what = found && !found->can_be_left_out() ? leave_out_rewrites() : leave_out_more(made);
       if (what.empty())
         return Error{ErrorKind::kMismatch, "",
                      fmt::format("the model differs, nothing is written: {}; {}", *difference,
@@ -635,6 +636,11 @@ class Optimizer {
     return chosen();
   }
 
+  std::string leave_out_rewrites() {
+    for (size_t gain = 0; gain < found_->gains.size(); ++gain) gains_left_out_.insert(gain);
+    return "all rewrites";
+  }
+
   /// No step alone is to blame where the code of a program rounds otherwise than a check allows, which the interpreter
   /// does not show: rewrites go that round otherwise, then all that the search found, then all passes. What went, for
   /// people; nothing where nothing is left.
@@ -649,8 +655,7 @@ class Optimizer {
         are_all = are_all && gains_left_out_.contains(gain);
       }
       if (!are_all && gains_left_out_.size() > known) return "rewrites that round otherwise";
-      for (size_t gain = 0; gain < found_->gains.size(); ++gain) gains_left_out_.insert(gain);
-      return "all rewrites";
+      return leave_out_rewrites();
     }
     if (base_.level == 0) return "";
     return fmt::format("passes of level {}", std::exchange(base_.level, 0));

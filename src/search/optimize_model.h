@@ -106,7 +106,7 @@ double default_seconds(double run_microseconds);
 /// The first stop while it searches and after that ends in the best of what is known; a second one in an error, as one
 /// before does, and any below kSearchLevel, where only passes run. The derivation says what was bound, level and fp;
 /// steps are added. Rules must be of the theory. Where the check fails and no step is to blame, rewrites are left out,
-/// then passes. Errors, kMismatch: it fails without any of them, too, or writing composites out is to blame.
+/// then passes. Errors, kMismatch: it fails without any of them, too.
 Result<OptimizedModel> optimize_model(const Graph& model, substitutions::Derivation derivation,
                                       std::span<const substitutions::Rule> rules, substitutions::Theory& theory,
                                       Backend& backend, const SearchModelOptions& options);

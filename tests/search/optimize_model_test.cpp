@@ -544,6 +544,31 @@ TEST_F(Optimizing, LeavesOutTheSearchWhereNoStepIsToBlame) {
   EXPECT_THAT(made.left_out, testing::ElementsAre("all rewrites: its code rounds otherwise"));
 }
 
+/// Which is done for the sake of rewrites alone.
+TEST_F(Optimizing, LeavesOutTheSearchWhereWritingCompositesOutIsToBlame) {
+  const Graph model = substitutions::test::graph(R"(graph main(x: float32[2,3,4]) -> (y: float32[2,3,4]) {
+    s: float32[4] = {1, 2, 3, 4}
+    v: float32[4,4] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}
+    w: float32[4,4] = {2, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}
+    n: float32[2,3,4] = LayerNormalization(x, s)
+    a: float32[2,3,4] = MatMul(n, v)
+    b: float32[2,3,4] = MatMul(n, w)
+    y: float32[2,3,4] = Mul(a, b)
+  })");
+  options_.check = [&](const search::OptimizedModel& made) -> Result<std::optional<std::string>> {
+    return made.derivation.steps.empty() ? std::nullopt : std::optional<std::string>("it rounds otherwise");
+  };
+  options_.differ = [](const Graph&, const Graph& after) -> Result<bool> {
+    return count(after, "LayerNormalization") == 0;
+  };
+  TableBackend backend = dear_products();
+  const search::OptimizedModel made = optimized(model, backend);
+  EXPECT_FALSE(made.found->gains.empty());
+  EXPECT_TRUE(made.derivation.steps.empty());
+  EXPECT_EQ(made.derivation.level, search::kSearchLevel);
+  EXPECT_THAT(made.left_out, testing::ElementsAre("all rewrites: it rounds otherwise"));
+}
+
 TEST_F(Optimizing, LeavesOutAllPassesWhereNoneIsToBlame) {
   const Graph model = substitutions::test::graph(R"(graph main(x: float32[3,4]) -> (y: float32[3,4]) {
     a: float32[3,4] = Identity(x)
