@@ -130,13 +130,27 @@ class Session final : public Peer {
 
 }  // namespace
 
-Result<std::unique_ptr<Peer>> open_onnxruntime(const std::string& library, const std::string& model,
-                                               const Graph& interface, const std::vector<Tensor>& inputs, int threads) {
+namespace {
+
+Result<const ApiBase*> base_of(const std::string& library) {
   void* const handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (!handle) return unsupported("onnxruntime", "its shared library expected, {}", dlerror());
   auto* const base = reinterpret_cast<const ApiBase* (*)()>(dlsym(handle, "OrtGetApiBase"));
   if (!base) return unsupported("onnxruntime", "a library with OrtGetApiBase expected, {} lacks it", library);
-  auto session = std::make_unique<Session>(*base(), inputs);
+  return base();
+}
+
+}  // namespace
+
+Result<std::string> onnxruntime_version(const std::string& library) {
+  TRY(const ApiBase* const base, base_of(library));
+  return std::string(base->version());
+}
+
+Result<std::unique_ptr<Peer>> open_onnxruntime(const std::string& library, const std::string& model,
+                                               const Graph& interface, const std::vector<Tensor>& inputs, int threads) {
+  TRY(const ApiBase* const base, base_of(library));
+  auto session = std::make_unique<Session>(*base, inputs);
   TRY_VOID(session->load(model, interface, threads));
   return std::unique_ptr<Peer>(std::move(session));
 }

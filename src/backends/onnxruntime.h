@@ -10,6 +10,9 @@
 
 namespace isomer::backends {
 
+/// "1.32.0". Errors as below.
+Result<std::string> onnxruntime_version(const std::string& library);
+
 /// A session of a model on given inputs. Errors are of kind kUnsupported, with what the library said.
 Result<std::unique_ptr<Peer>> open_onnxruntime(const std::string& library, const std::string& model,
                                                const Graph& interface, const std::vector<Tensor>& inputs, int threads);

@@ -81,8 +81,12 @@ Result<double> OnnxRuntimeBackend::measure(const Graph& part) {
 Result<search::Cost> OnnxRuntimeBackend::cost(const Graph& part, search::Effort effort) {
   const Hash128 hash = structural_hash(part);
   if (const auto known = known_.find(hash); known != known_.end()) return search::Cost{known->second, true};
+  // Another version may come to lie at the same place.
+  if (version_.empty()) {
+    TRY(version_, onnxruntime_version(library_));
+  }
   const kernel::RecordKey key{hash, fmt::format("onnxruntime {}", kernel::fingerprint(kernel::host_target(), threads_)),
-                              library_};
+                              fmt::format("{} {}", version_, library_)};
   TRY(const auto record, records_.best(key, "onnxruntime"));
   if (record && record->microseconds) return search::Cost{known_[hash] = *record->microseconds, true};
   if (effort == search::Effort::kLookUp) return search::Cost{search::estimate(part), false};
