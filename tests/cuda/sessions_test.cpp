@@ -101,6 +101,34 @@ graph g(x: T[1,6,9,9]) -> (y: T[1,8,9,9], z: T[1,8]) {
   }
 }
 
+/// Number 65 is larger, and rounds to what the others are: it is no greater than the greatest, nor chosen before them.
+TEST(GpuSession, ComparesHalvesAsTheyAreStored) {
+  constexpr int64_t kLength = 128;
+  const auto session = session_of(R"(opset 18
+graph g(a: float16[1,128], b: float16[1,128]) -> (chosen: int64[1], equal: bool[1,128]) {
+  axis: int64[1] = {1}
+  p = Add(a, b)
+  chosen = ArgMax(p) {axis = 1, keepdims = 0}
+  m = ReduceMax(p, axis)
+  equal = Equal(p, m)
+}
+)");
+  std::vector<double> a(kLength, 1), b(kLength, 0);
+  a[0] = 0.5;
+  b[65] = 0x1p-12;
+  const auto found = search::run_artifact(*session, Arrays{Array::reals(DataType::kFloat16, {1, kLength}, a),
+                                                           Array::reals(DataType::kFloat16, {1, kLength}, b)});
+  ASSERT_TRUE(found.ok()) << found.error().message();
+  EXPECT_EQ((*found)[0].integer(0), 1);
+  for (int64_t k = 0; k < kLength; ++k) EXPECT_EQ((*found)[1].integer(k), k > 0) << k;
+}
+
+/// A function of the emulated driver.
+template <class Function>
+Function of_driver(const char* name) {
+  return reinterpret_cast<Function>(dlsym(dlopen(ISOMER_FAKE_DRIVER, RTLD_NOW | RTLD_NOLOAD), name));
+}
+
 TEST(GpuSession, RepeatsWhatWasCapturedOnNewData) {
   const auto session = session_of(kLayers);
   // The same places in every run: from the second one on, a graph.

@@ -6,9 +6,11 @@
 
 #include <regex>
 
+#include "graph/te/array.h"
 #include "kernel/default_schedule.h"
 #include "kernel/examples.h"
 #include "kernel/run_kernel.h"
+#include "kernel/space/gpu_modules.h"
 
 namespace isomer::kernel::test {
 namespace {
@@ -56,6 +58,60 @@ TEST(Halves, AreComparedAVectorAtATime) {
         EXPECT_LE(count(*code, "ucomiss"), 2) << *code;
         EXPECT_THAT(*code, AnyOf(HasSubstr("%ymm"), HasSubstr("%zmm")));
         if (runs_here(target)) expect_same_meaning(each, schedule, kernel, target);
+      }
+    }
+}
+
+/// One of the sums is larger, and rounds to what the others are: it is no greater than the greatest, and comes after
+/// the first of them.
+TEST(Halves, AreComparedAsTheyAreStored) {
+  constexpr int64_t kRows = 4, kLength = 128, kLarger = 65;
+  const std::string added = fmt::format("s0 = map [{0}, {1}] {{ in0[i0, i1]:T + in1[i0, i1]:T }}\n", kRows, kLength);
+  const std::string greatest =
+      added + fmt::format("s1 = reduce [{}] over [{}] with max:T {{ s0[i0, r0]:T }}\n", kRows, kLength);
+  struct Case {
+    std::string text;
+    double expected, expected_of_first;
+  };
+  const std::string at = fmt::format("[{}, {}]", kRows, kLength);
+  for (const auto& [text, expected, expected_of_first] : std::vector<Case>{
+           {added + fmt::format("s1 = reduce [{}] over [{}] with argmax:T {{ s0[i0, r0]:T, r0 }}\noutput s1.1\n", kRows,
+                                kLength),
+            1, 1},
+           {added + fmt::format("s1 = reduce [{}] over [{}] with argmin_last:T {{ -s0[i0, r0]:T, r0 }}\noutput s1.1\n",
+                                kRows, kLength),
+            kLength - 1, kLength - 1},
+           {greatest + "s2 = map " + at + " { s0[i0, i1]:T == s1[i0]:T }\noutput s2\n", 1, 0},
+           {greatest + "s2 = map " + at + " { s1[i0]:T < s0[i0, i1]:T }\noutput s2\n", 0, 0},
+           {greatest + "s2 = map " + at + " { s1[i0]:T <= s0[i0, i1]:T }\noutput s2\n", 1, 0}})
+    for (const DataType type : kTypes) {
+      const Dims dims = {kRows, kLength};
+      std::vector<double> a(kRows * kLength, 1), b(kRows * kLength, 0);
+      for (int64_t row = 0; row < kRows; ++row) {
+        a[static_cast<size_t>(row * kLength)] = 0.5;
+        b[static_cast<size_t>(row * kLength + kLarger)] = type == DataType::kFloat16 ? 0x1p-12 : 0x1p-9;
+      }
+      const std::vector<Tensor> inputs = {te::to_tensor(te::Array::reals(type, dims, a)),
+                                          te::to_tensor(te::Array::reals(type, dims, b))};
+      const Example each = {
+          text, std::regex_replace(text, std::regex(":T"), fmt::format(":{}", name(type))), {dims, dims}, type};
+      const Kernel kernel = lowered(each);
+      Random random(47);
+      for (int k = 0; k < 8; ++k) {
+        Sampling sampling(random, k < 2 ? 0 : 0.3);
+        const Space& space = k % 2 == 0 ? default_space() : gpu_space();
+        const Schedule schedule = scheduled(Schedule(kernel), space, Machine(), sampling).schedule;
+        SCOPED_TRACE(each.program + print(schedule.finish()));
+        const auto found = run(schedule.finish(), inputs, host_target());
+        ASSERT_TRUE(found.ok()) << found.error().message();
+        for (const Tensor& output : found->outputs) {
+          if (output.dtype() == DataType::kUndefined) continue;
+          const bool is_row = output.count() == kRows;
+          for (int64_t i = 0; i < output.count(); ++i) {
+            const double right = !is_row && i % kLength == 0 ? expected_of_first : expected;
+            ASSERT_EQ(static_cast<double>(output.integer(i)), right) << i;
+          }
+        }
       }
     }
 }

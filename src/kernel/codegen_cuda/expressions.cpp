@@ -6,6 +6,7 @@
 
 #include "graph/te/integer.h"
 #include "kernel/codegen_cuda/types.h"
+#include "kernel/narrow_floats.h"
 #include "kernel/unsupported.h"
 #include "util/check.h"
 
@@ -181,6 +182,11 @@ std::string Expressions::value(const Expr& expr) {
   return known_[expr->hash] = name;
 }
 
+std::string Expressions::rounded_value(const Expr& expr) {
+  const bool is_done = !is_unrounded(expr, [](int) { return false; });
+  return is_done ? value(expr) : rounded(expr.dtype(), value(expr));
+}
+
 std::string Expressions::text(const Expr& expr) {
   if (is_index(expr)) return is_narrow(expr) ? fmt::format("i64({})", integer(expr, false)) : integer(expr, true);
   return te::visit(
@@ -216,7 +222,9 @@ std::string Expressions::text(const Expr& expr) {
 std::string Expressions::binary(const te::Binary& e) {
   const DataType dtype = e.left.dtype();
   const bool is_real = is_float(dtype);
-  std::string a = value(e.left), b = value(e.right);
+  const bool is_rounded = compares_rounded(e);
+  std::string a = is_rounded ? rounded_value(e.left) : value(e.left);
+  std::string b = is_rounded ? rounded_value(e.right) : value(e.right);
   if (is_comparison(e.op)) {
     if (is_index(e.left) && is_index(e.right) && is_narrow(e.left) && is_narrow(e.right)) {
       a = integer(e.left, false);

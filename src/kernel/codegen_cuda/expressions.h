@@ -25,6 +25,8 @@ class Expressions {
   /// made. Loads that are `inside` of their buffers need no condition around them.
   void begin(const std::vector<Expr>& together, const std::vector<Expr>& inside = {});
   std::string value(const Expr& expr);
+  /// A number that the expression's type has, where that is computed with as a wider one (narrow_floats.h).
+  std::string rounded_value(const Expr& expr);
   /// What is dear in the expressions and the same in all iterations of a loop gets a name here, for its body: what
   /// `is_same` says so of. Compilers do that too, but not where a function is written in PTX.
   void hoist(const std::vector<Expr>& bodies, const std::function<bool(const Expr&)>& is_same);

@@ -4,6 +4,7 @@
 
 #include "kernel/access.h"
 #include "kernel/codegen_cuda/types.h"
+#include "kernel/narrow_floats.h"
 
 namespace isomer::kernel::cuda {
 namespace {
@@ -169,7 +170,9 @@ void FunctionPrinter::compute(const Block& block, const BoundBlock& plan) {
   if (!stored_.empty()) places[0] = stored_;
   is_async_ &= fetch_ != Fetch::kAsync;
   if (const auto moved = moved_half(block, plan)) return line(fmt::format("{} = {};", places[0], *moved));
-  for (const Expr& body : plan.bodies) values.push_back(expressions_.value(body));
+  const bool is_rounded = combines_rounded(block.combine);
+  for (const Expr& body : plan.bodies)
+    values.push_back(is_rounded ? expressions_.rounded_value(body) : expressions_.value(body));
   const bool is_of_lanes = lanes_of_reduction(block, around_) != nullptr;
   if (block.is_reduction())
     values = is_of_lanes ? combined_lanes(block, plan, values) : combined(block, plan, values, places);

@@ -5,12 +5,12 @@
 #include <cmath>
 
 #include "graph/te/integer_algebra.h"
+#include "kernel/narrow_floats.h"
 #include "kernel/unsupported.h"
 
 namespace isomer::kernel::cuda {
 namespace {
 
-bool is_narrow(DataType dtype) { return dtype == DataType::kFloat16 || dtype == DataType::kBFloat16; }
 std::string_view short_name(DataType narrow) { return narrow == DataType::kFloat16 ? "f16" : "bf16"; }
 
 template <class T>
@@ -62,24 +62,24 @@ std::string_view register_type(DataType dtype) {
 
 std::string_view memory_type(DataType dtype) {
   if (dtype == DataType::kBool) return "u8";
-  return is_narrow(dtype) ? "u16" : register_type(dtype);
+  return is_narrow_float(dtype) ? "u16" : register_type(dtype);
 }
 
 std::string from_memory(DataType dtype, std::string stored) {
   if (dtype == DataType::kBool) return fmt::format("({} != 0)", stored);
-  return is_narrow(dtype) ? fmt::format("op::from_{}({})", short_name(dtype), stored)
-                          : of_low_bits(dtype, std::move(stored));
+  return is_narrow_float(dtype) ? fmt::format("op::from_{}({})", short_name(dtype), stored)
+                                : of_low_bits(dtype, std::move(stored));
 }
 
 std::string to_memory(DataType dtype, std::string value, bool is_chosen) {
   if (dtype == DataType::kBFloat16 && is_chosen) return fmt::format("op::upper_half({})", value);
-  return is_narrow(dtype) ? fmt::format("op::to_{}({})", short_name(dtype), value) : value;
+  return is_narrow_float(dtype) ? fmt::format("op::to_{}({})", short_name(dtype), value) : value;
 }
 
 bool is_kept_wide(const Buffer& buffer) {
   constexpr int64_t kFew = 32;
   const bool is_own = buffer.scope == Scope::kCache || buffer.scope == Scope::kRegister;
-  return is_own && is_narrow(buffer.dtype) && element_count(buffer.shape).constant().value_or(INT64_MAX) <= kFew;
+  return is_own && is_narrow_float(buffer.dtype) && element_count(buffer.shape).constant().value_or(INT64_MAX) <= kFew;
 }
 
 std::string_view element_type(const Buffer& buffer) {
@@ -92,7 +92,11 @@ std::string from_element(const Buffer& buffer, std::string stored) {
 
 std::string to_element(const Buffer& buffer, std::string value, bool is_chosen) {
   if (!is_kept_wide(buffer)) return to_memory(buffer.dtype, std::move(value), is_chosen);
-  return is_chosen ? value : fmt::format("op::round_{}({})", short_name(buffer.dtype), value);
+  return is_chosen ? value : rounded(buffer.dtype, value);
+}
+
+std::string rounded(DataType narrow, std::string_view value) {
+  return fmt::format("op::round_{}({})", short_name(narrow), value);
 }
 
 std::string literal_text(const te::Number& number, DataType dtype) {
@@ -107,12 +111,12 @@ std::string literal_text(const te::Number& number, DataType dtype) {
 
 std::string converted(DataType from, DataType to, std::string value, bool is_rounded) {
   // Registers hold what a narrower type would have rounded.
-  if (is_narrow(from) && !is_rounded) value = fmt::format("op::round_{}({})", short_name(from), value);
+  if (is_narrow_float(from) && !is_rounded) value = rounded(from, value);
   if (to == DataType::kBool) return fmt::format("({} != 0)", value);
-  if (is_narrow(to)) {
-    const bool is_exact = from == DataType::kFloat32 || from == DataType::kFloat64 || is_narrow(from);
+  if (is_narrow_float(to)) {
+    const bool is_exact = from == DataType::kFloat32 || from == DataType::kFloat64 || is_narrow_float(from);
     const std::string_view real = is_exact ? "" : bit_width(from) <= 16 ? "float" : "double";
-    return fmt::format("op::round_{}({}({}))", short_name(to), real, value);
+    return rounded(to, fmt::format("{}({})", real, value));
   }
   const bool is_truncated = is_float(from) && !is_float(to);
   const std::string result = is_truncated ? fmt::format("op::truncated<{}>({})", register_type(to), value)

@@ -23,6 +23,8 @@ std::string_view element_type(const Buffer& buffer);
 std::string from_element(const Buffer& buffer, std::string stored);
 std::string to_element(const Buffer& buffer, std::string value, bool is_chosen);
 
+/// A value that was computed for a narrow real type, rounded to it.
+std::string rounded(DataType narrow, std::string_view value);
 std::string literal_text(const te::Number& number, DataType dtype);
 /// A te::Cast. `is_rounded`: the value is one of its type, not only computed for it.
 std::string converted(DataType from, DataType to, std::string value, bool is_rounded);

@@ -95,15 +95,6 @@ llvm::Value* float_rounded_to_odd(Builder& build, llvm::Value* value) {
                              nearest->getType());
 }
 
-/// A float or double as a register value of a float type, rounded to it.
-llvm::Value* rounded(const Site& site, DataType to, llvm::Value* value) {
-  Builder& build = site.build;
-  const bool is_double = value->getType()->getScalarType()->isDoubleTy();
-  if (to == DataType::kFloat64) return is_double ? value : build.CreateFPExt(value, double_like(build, value));
-  if (to == DataType::kFloat32) return is_double ? build.CreateFPTrunc(value, float_like(build, value)) : value;
-  return from_memory(site, to, to_memory(site, to, is_double ? float_rounded_to_odd(build, value) : value));
-}
-
 /// Integers through double, which holds all but 64-bit ones; those round to float32 at once.
 llvm::Value* real_of_integer(const Site& site, DataType from, DataType to, llvm::Value* value) {
   Builder& build = site.build;
@@ -207,6 +198,14 @@ llvm::Value* to_memory(const Site& site, DataType dtype, llvm::Value* value) {
   if (!site.target.has("f16c")) return half_of_float(build, value);
   llvm::Value* const half = build.CreateFPTrunc(value, widened(build.getHalfTy(), lanes_of(value)));
   return build.CreateBitCast(half, bits_like(build, value, 16));
+}
+
+llvm::Value* rounded(const Site& site, DataType to, llvm::Value* value) {
+  Builder& build = site.build;
+  const bool is_double = value->getType()->getScalarType()->isDoubleTy();
+  if (to == DataType::kFloat64) return is_double ? value : build.CreateFPExt(value, double_like(build, value));
+  if (to == DataType::kFloat32) return is_double ? build.CreateFPTrunc(value, float_like(build, value)) : value;
+  return from_memory(site, to, to_memory(site, to, is_double ? float_rounded_to_odd(build, value) : value));
 }
 
 llvm::Value* to_compare(const Site& site, DataType dtype, llvm::Value* value) {

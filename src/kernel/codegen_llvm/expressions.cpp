@@ -4,6 +4,7 @@
 
 #include "kernel/codegen_llvm/arithmetic.h"
 #include "kernel/codegen_llvm/convert.h"
+#include "kernel/narrow_floats.h"
 #include "kernel/words.h"
 #include "util/check.h"
 
@@ -32,6 +33,12 @@ llvm::Value* Expressions::evaluate(const Expr& expr) {
   llvm::Value* const value = compute(expr);
   known_.back()[&*expr] = value;
   return value;
+}
+
+llvm::Value* Expressions::evaluate_rounded(const Expr& expr) {
+  llvm::Value* const value = evaluate(expr);
+  const bool is_done = !is_unrounded(expr, [&](int buffer) { return memory_.is_kept_wide(buffer); });
+  return is_done ? value : rounded(site_, expr.dtype(), value);
 }
 
 llvm::Value* Expressions::compute(const Expr& expr) {
@@ -72,7 +79,9 @@ llvm::Value* Expressions::binary(const Expr& expr, const te::Binary& e) {
   const bool is_comparison = e.op == BinaryOp::kEqual || e.op == BinaryOp::kLess || e.op == BinaryOp::kLessEqual;
   if (is_comparison && e.left.dtype() == DataType::kInt64 && environment_.lanes > 1 && !plans_.sizes().reads_data(expr))
     if (llvm::Value* const result = compare_indices(expr, e)) return result;
-  llvm::Value *a = evaluate(e.left), *b = evaluate(e.right);
+  const bool is_rounded = compares_rounded(e);
+  llvm::Value* a = is_rounded ? evaluate_rounded(e.left) : evaluate(e.left);
+  llvm::Value* b = is_rounded ? evaluate_rounded(e.right) : evaluate(e.right);
   match_lanes(build_, a, b);
   const bool is_literal = te::as_constant(e.right).value_or(0) != 0;
   if (!divides(e.op) || is_float(e.left.dtype()) || is_literal) return apply(site_, e.op, e.left.dtype(), a, b);

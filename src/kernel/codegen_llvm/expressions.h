@@ -24,6 +24,8 @@ class Expressions {
 
   /// Values stay known, until they are forgotten: before loads may read something else, and where control flow meets.
   llvm::Value* evaluate(const Expr& expr);
+  /// A number that the expression's type has, where that is computed with as a wider one (narrow_floats.h).
+  llvm::Value* evaluate_rounded(const Expr& expr);
   void forget();
 
   /// Loads that have these values, in whatever is evaluated until others are given.

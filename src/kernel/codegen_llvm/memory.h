@@ -40,6 +40,8 @@ class Memory {
   /// The value has `lanes` lanes; of lanes with one position the last stays. `streams`: past the caches, where vectors
   /// are whole and aligned.
   void store(int buffer, const Position& position, llvm::Value* value, llvm::Value* mask, bool streams);
+  /// Whether halves of the thread's own are the floats that they were computed as.
+  bool is_kept_wide(int buffer) const { return stored_type(buffer) != kernel_.buffers[buffer].dtype; }
   /// Where the element of lane 0 lies.
   llvm::Value* pointer(int buffer, const Position& position) { return address(buffer, position.base); }
   /// Before a part ends: what it stored past the caches is there for whoever comes next.

@@ -8,6 +8,7 @@
 #include "kernel/codegen_llvm/transpose.h"
 #include "kernel/codegen_llvm/words.h"
 #include "kernel/micro_kernel.h"
+#include "kernel/narrow_floats.h"
 #include "kernel/regions.h"
 #include "kernel/tree.h"
 #include "kernel/vectorizable.h"
@@ -469,7 +470,9 @@ class PartEmitter {
   void compute(const Block& block, const BoundBlock& plan) {
     if (add_words(block, plan)) return;
     std::vector<llvm::Value*> values;
-    for (const Expr& body : plan.bodies) values.push_back(expressions_.evaluate(body));
+    const bool is_rounded = combines_rounded(block.combine);
+    for (const Expr& body : plan.bodies)
+      values.push_back(is_rounded ? expressions_.evaluate_rounded(body) : expressions_.evaluate(body));
     if (environment_.lanes == 1) return write(block, plan, values, positions(plan));
     const std::vector<Position> at = positions(plan);
     const bool are_distinct =
