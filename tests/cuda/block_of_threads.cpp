@@ -26,8 +26,7 @@ constexpr size_t kWarp = 32;
 struct Thread {
   EmulatedIndex index;
   context::fiber fiber;  ///< empty when it has ended
-  /// What it waits for: a barrier, or an exchange of its warp.
-  const void* place = nullptr;
+  int line = 0;          ///< of what it waits for: a barrier, or an exchange of its warp
   bool is_exchange = false;
   bool goes_on = true;
 };
@@ -44,14 +43,14 @@ std::string release(std::vector<Thread>& threads) {
     has_exchange = true;
     if (static_cast<size_t>(waiting) < warp.size())
       return fmt::format("{} of {} lanes wait for the others of their warp", waiting, warp.size());
-    if (std::ranges::any_of(warp, [&](const Thread& t) { return t.place != warp[0].place; }))
+    if (std::ranges::any_of(warp, [&](const Thread& t) { return t.line != warp[0].line; }))
       return "lanes wait at different exchanges";
     for (Thread& thread : warp) thread.goes_on = true;
   }
   if (has_exchange) return "";
-  std::set<const void*> barriers;
+  std::set<int> barriers;
   for (const Thread& thread : threads)
-    if (thread.fiber) barriers.insert(thread.place);
+    if (thread.fiber) barriers.insert(thread.line);
   const auto waiting = std::ranges::count_if(threads, [](const Thread& t) { return static_cast<bool>(t.fiber); });
   if (waiting > 0 && static_cast<size_t>(waiting) < threads.size())
     return fmt::format("{} of {} threads wait, the others have ended", waiting, threads.size());
@@ -65,7 +64,7 @@ std::string release(std::vector<Thread>& threads) {
 struct BlockOfThreads::State {
   context::pooled_fixedsize_stack stacks{kStackBytes};
   context::fiber scheduler;
-  const void* barrier = nullptr;  ///< at which the last thread that stopped waits
+  int line = 0;  ///< at which the last thread that stopped waits
   int interval = 0;
   bool is_running = false;
   bool is_exchange = false;  ///< what the last thread that stopped waits for
@@ -92,20 +91,20 @@ BlockOfThreads::~BlockOfThreads() = default;
 int BlockOfThreads::interval() const { return state_->interval; }
 bool BlockOfThreads::is_running() const { return state_->is_running; }
 
-void BlockOfThreads::wait(const void* barrier) {
+void BlockOfThreads::wait(int line) {
   CHECK(state_->scheduler) << "a barrier outside of a thread";
-  state_->barrier = barrier;
+  state_->line = line;
   state_->is_exchange = false;
   state_->scheduler = std::move(state_->scheduler).resume();
 }
 
-int BlockOfThreads::exchange(const void* place, int number, const void* own, void* all, int bytes) {
+int BlockOfThreads::exchange(int line, int number, const void* own, void* all, int bytes) {
   CHECK(state_->scheduler) << "an exchange outside of a thread";
   State::Brought& mine = state_->brought[number];
   const int turn = mine.times++ % 2;
   const auto* const first = static_cast<const std::byte*>(own);
   mine.own[turn].assign(first, first + bytes);
-  state_->barrier = place;
+  state_->line = line;
   state_->is_exchange = true;
   state_->scheduler = std::move(state_->scheduler).resume();
   constexpr int kLanes = kWarp;
@@ -166,7 +165,7 @@ std::string BlockOfThreads::run(const std::array<int64_t, 3>& counts, ThreadOrde
       state_->is_running = false;
       leave();
       thread.goes_on = false;
-      thread.place = state_->barrier;
+      thread.line = state_->line;
       thread.is_exchange = state_->is_exchange;
     }
     if (std::string wrong = release(threads); !wrong.empty()) return wrong;

@@ -27,11 +27,11 @@ class BlockOfThreads {
   std::string run(
       const std::array<int64_t, 3>& threads, ThreadOrder order, const std::function<void()>& body,
       const std::function<void(int number, EmulatedIndex index)>& enter, const std::function<void()>& leave = [] {});
-  /// Called by the thread that runs: it goes on when all others wait at the same barrier, which is told by an address.
-  void wait(const void* barrier);
+  /// Called by the thread that runs: it goes on when all others wait at the same barrier, that of a line.
+  void wait(int line);
   /// Called by the thread that runs, of number `number`: gives what each thread of its warp (32 that follow each other)
   /// has brought, when all threads have, and the thread's place among them. That orders nothing else.
-  int exchange(const void* place, int number, const void* own, void* all, int bytes);
+  int exchange(int line, int number, const void* own, void* all, int bytes);
   /// Copies that thread `number` has begun are done when it waits for them: `commit` makes a group of those begun
   /// since, `complete` does all groups but the last `left`, and tells of each copy before.
   void copy_later(int number, void* to, const void* from, int bytes);

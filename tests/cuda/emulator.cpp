@@ -65,9 +65,9 @@ class Machine {
   }
 
   void access(const void* address, int bytes, bool is_write, bool is_atomic);
-  void wait(const void* barrier) { threads_.wait(barrier); }
-  int exchange(const void* place, const void* own, void* all, int bytes) {
-    return threads_.exchange(place, thread_, own, all, bytes);
+  void wait(int line) { threads_.wait(line); }
+  int exchange(int line, const void* own, void* all, int bytes) {
+    return threads_.exchange(line, thread_, own, all, bytes);
   }
   /// Written from now on until it is waited for: nobody else may use it.
   void copy_later(void* to, const void* from, int bytes) {
@@ -114,9 +114,9 @@ using isomer::kernel::test::machine;
 // What emulated code refers to.
 extern "C" {
 isomer::kernel::test::EmulatedIndex isomer_emulated_thread, isomer_emulated_block;
-void isomer_emulated_barrier() { machine->wait(__builtin_return_address(0)); }
-int isomer_emulated_exchange(const void* own, void* all, int bytes) {
-  return machine->exchange(__builtin_return_address(0), own, all, bytes);
+void isomer_emulated_barrier(int line) { machine->wait(line); }
+int isomer_emulated_exchange(int line, const void* own, void* all, int bytes) {
+  return machine->exchange(line, own, all, bytes);
 }
 void isomer_emulated_copy(void* to, const void* from, int bytes) { machine->copy_later(to, from, bytes); }
 void isomer_emulated_commit() { machine->commit(); }

@@ -1,7 +1,8 @@
 // A library with the names of NVIDIA's driver API whose device is emulated: modules are shared libraries of the same
 // source (`cuda=emulated`), launches run threads on stacks of their own. It is as unkind as a driver may be: work is
 // done only when somebody waits for it, the host can't touch memory of the device, fresh memory holds no zeros, calls
-// without a current context fail. $ISOMER_FAKE_FAULT plants a fault, "KIND:N", at the N-th call that can have it:
+// without a current context fail, threads that wait for each other in vain are a failure of their launch.
+// $ISOMER_FAKE_FAULT plants a fault, "KIND:N", at the N-th call that can have it:
 //     no-device           there is none
 //     out-of-memory:N     the N-th allocation
 //     bad-module:N        the N-th module
@@ -45,6 +46,7 @@ enum Status : int {
   kNotFound = 500,
   kIllegalAddress = 700,
   kTimeout = 702,
+  kLaunchFailed = 719,
   kCaptureUnsupported = 900,
   kCaptureInvalidated = 901,
   kUnknown = 999,
@@ -59,6 +61,7 @@ const std::map<int, std::pair<const char*, const char*>> kNames = {
     {kNotFound, {"CUDA_ERROR_NOT_FOUND", "named symbol not found"}},
     {kIllegalAddress, {"CUDA_ERROR_ILLEGAL_ADDRESS", "an illegal memory access was encountered"}},
     {kTimeout, {"CUDA_ERROR_LAUNCH_TIMEOUT", "the launch timed out and was terminated"}},
+    {kLaunchFailed, {"CUDA_ERROR_LAUNCH_FAILED", "unspecified launch failure"}},
     {kCaptureUnsupported,
      {"CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED", "operation not permitted when stream is capturing"}},
     {kCaptureInvalidated, {"CUDA_ERROR_STREAM_CAPTURE_INVALIDATED", "operation failed due to a previous error"}},
@@ -110,6 +113,7 @@ class Machine {
   std::set<std::pair<const std::byte*, size_t>> pinned;
   std::map<std::pair<Module*, std::string>, std::unique_ptr<Function>> functions;
   Status sticky = kDone;
+  std::string launch_failure;  ///< what was wrong with the launch that failed
   int graph_launches = 0;
 
   /// Of this call; whether the fault is due.
@@ -271,8 +275,9 @@ struct LaunchArguments {
   std::vector<void*> pointers;
 };
 
-void run_launch(const Function& function, const std::array<int64_t, 3>& blocks, const std::array<int64_t, 3>& threads,
-                void** arguments);
+/// What was wrong with its barriers; empty: nothing.
+std::string run_launch(const Function& function, const std::array<int64_t, 3>& blocks,
+                       const std::array<int64_t, 3>& threads, void** arguments);
 
 }  // namespace
 
@@ -281,13 +286,13 @@ void run_launch(const Function& function, const std::array<int64_t, 3>& blocks, 
 // What modules refer to.
 ISOMER_EXPORT EmulatedIndex isomer_emulated_thread, isomer_emulated_block;
 EmulatedIndex isomer_emulated_thread, isomer_emulated_block;
-ISOMER_EXPORT void isomer_emulated_barrier() { block_of_threads->wait(__builtin_return_address(0)); }
+ISOMER_EXPORT void isomer_emulated_barrier(int line) { block_of_threads->wait(line); }
 ISOMER_EXPORT void isomer_emulated_atomic(const void*, int) {}
 static int running_thread = 0;
 static bool has_exchanged = false;
-ISOMER_EXPORT int isomer_emulated_exchange(const void* own, void* all, int bytes) {
+ISOMER_EXPORT int isomer_emulated_exchange(int line, const void* own, void* all, int bytes) {
   has_exchanged = true;
-  return block_of_threads->exchange(__builtin_return_address(0), running_thread, own, all, bytes);
+  return block_of_threads->exchange(line, running_thread, own, all, bytes);
 }
 ISOMER_EXPORT void isomer_emulated_copy(void* to, const void* from, int bytes) {
   block_of_threads->copy_later(running_thread, to, from, bytes);
@@ -299,8 +304,8 @@ ISOMER_EXPORT void isomer_emulated_complete(int left) {
 
 namespace {
 
-void run_launch(const Function& function, const std::array<int64_t, 3>& blocks, const std::array<int64_t, 3>& threads,
-                void** arguments) {
+std::string run_launch(const Function& function, const std::array<int64_t, 3>& blocks,
+                       const std::array<int64_t, 3>& threads, void** arguments) {
   static BlockOfThreads* const fibers = new BlockOfThreads;
   block_of_threads = fibers;
   // Barriers stand where all threads come: if the first block has met none, no block does, and threads need no stacks.
@@ -311,12 +316,13 @@ void run_launch(const Function& function, const std::array<int64_t, 3>& blocks, 
       for (int64_t x = 0; x < blocks[0]; ++x) {
         isomer_emulated_block = {unsigned(x), unsigned(y), unsigned(z)};
         if (has_barriers) {
-          fibers->run(
+          std::string wrong = fibers->run(
               threads, ThreadOrder::kForward, [&] { function.entry(arguments); },
               [](int number, EmulatedIndex index) {
                 running_thread = number;
                 isomer_emulated_thread = index;
               });
+          if (!wrong.empty()) return wrong;
           has_barriers = fibers->interval() > 1 || has_exchanged;
           continue;
         }
@@ -327,6 +333,7 @@ void run_launch(const Function& function, const std::array<int64_t, 3>& blocks, 
               function.entry(arguments);
             }
       }
+  return "";
 }
 
 }  // namespace
@@ -347,7 +354,8 @@ ISOMER_EXPORT int cuGetErrorName(int status, const char** name) {
 ISOMER_EXPORT int cuGetErrorString(int status, const char** text) {
   const auto found = kNames.find(status);
   if (found == kNames.end()) return kInvalidValue;
-  *text = found->second.second;
+  const std::string& failure = Machine::get().launch_failure;
+  *text = status == kLaunchFailed && !failure.empty() ? failure.c_str() : found->second.second;
   return kDone;
 }
 ISOMER_EXPORT int cuDeviceGetCount(int* count) {
@@ -589,8 +597,8 @@ ISOMER_EXPORT int cuLaunchKernel(Function* function, unsigned grid_x, unsigned g
     return machine.ask(stream, [=, &machine] {
       if (machine.is_due("illegal-address")) return kIllegalAddress;
       if (machine.is_due("timeout")) return kTimeout;
-      run_launch(*function, blocks, threads, arguments->pointers.data());
-      return kDone;
+      machine.launch_failure = run_launch(*function, blocks, threads, arguments->pointers.data());
+      return machine.launch_failure.empty() ? kDone : kLaunchFailed;
     });
   });
 }

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "cuda/fake_gpu.h"
+#include "kernel/codegen_cuda/module.h"
 #include "runtime/artifact_file.h"
 #include "runtime/cuda/gpu.h"
 #include "search/code/merge_variants.h"
@@ -77,6 +78,20 @@ void expect_same(std::string_view text, const std::vector<Arrays>& inputs) {
 TEST(GpuSession, ComputesWhatTheModelMeans) {
   expect_same(kChain, {{floats({8, 24}, 1)}, {floats({8, 24}, 2)}});
   expect_same(kLayers, {{floats({8, 24}, 1)}, {floats({8, 24}, 2)}});
+}
+
+/// A compiler makes several calls of one barrier, each for some of the threads.
+TEST(GpuSession, WaitsOnceWhereThereIsOneBarrier) {
+  Random random(11);
+  std::vector<double> values(32 * 14 * 14);
+  for (double& value : values) value = static_cast<double>(random.between(-8, 8)) / 8;
+  expect_same(R"(opset 17
+graph g(x: float32[1,32,14,14]) -> (y: float32[1,48,14,14]) {
+  w: float32[48,32,1,1] = random 1
+  y = Conv(x, w)
+}
+)",
+              {{Array::reals(DataType::kFloat32, {1, 32, 14, 14}, values)}});
 }
 
 TEST(GpuSession, ComputesInHalves) {
@@ -391,6 +406,27 @@ TEST(GpuSession, EachFaultOfADriverIsOneSentence) {
     EXPECT_THAT(outcome.err, HasSubstr(each.sentence));
     EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
   }
+  // Threads of a block that wait at different barriers are a failure of their launch.
+  runtime::Artifact apart = made->artifact;
+  std::vector<std::string> functions;
+  std::string text;
+  for (const runtime::Kernel& kernel : apart.kernels)
+    for (const runtime::Launch& launch : kernel.launches) {
+      functions.push_back(launch.function);
+      text += "extern \"C\" __global__ void " + launch.function + "(int* outcome";
+      for (size_t k = 0; k < launch.buffers.size(); ++k) text += ", void* p" + std::to_string(k);
+      text += ") {\n  if (threadIdx.x < 3) {\n    __syncthreads();\n  } else {\n    __syncthreads();\n  }\n}\n";
+    }
+  for (runtime::Module& module : apart.modules) {
+    auto compiled = kernel::compile_cuda(text, functions, module.arch);
+    ASSERT_TRUE(compiled.ok()) << compiled.error().message();
+    module.image = std::move(compiled->image);
+  }
+  const std::string path_apart = (folder.path() / "apart.iso").string();
+  ASSERT_TRUE(runtime::write_artifact(apart, path_apart).ok());
+  const Outcome failed = run_with_fault(path_apart, "none");
+  EXPECT_EQ(failed.exit_code, 3) << failed.err;
+  EXPECT_THAT(failed.err, HasSubstr("CUDA_ERROR_LAUNCH_FAILED (threads wait at different ones)"));
   // The device is lost at any call: never a crash, never two sentences, right or refused.
   for (int call = 1; call <= 60; call += 3) {
     SCOPED_TRACE(call);

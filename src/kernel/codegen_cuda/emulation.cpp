@@ -27,9 +27,10 @@ extern "C" EmulatedIndex isomer_emulated_thread, isomer_emulated_block;
 #define threadIdx isomer_emulated_thread
 #define blockIdx isomer_emulated_block
 
-extern "C" void isomer_emulated_barrier();
+// Barriers and exchanges are told apart by where they stand in the text: of one call a compiler may make several.
+extern "C" void isomer_emulated_barrier(int line);
 extern "C" void isomer_emulated_atomic(const void* address, int bytes);
-#define __syncthreads isomer_emulated_barrier  // told apart by where they are called
+#define __syncthreads() isomer_emulated_barrier(__LINE__)
 
 __attribute__((no_sanitize("thread"))) static inline int atomicMax(int* address, int value) {
   isomer_emulated_atomic(address, sizeof(int));
@@ -55,7 +56,7 @@ extern "C" void isomer_emulated_commit();
 extern "C" void isomer_emulated_complete(int left);
 
 // Gives what each of the 32 threads of the warp has, when all are there; the thread's own number among them.
-extern "C" int isomer_emulated_exchange(const void* own, void* all, int bytes);
+extern "C" int isomer_emulated_exchange(int line, const void* own, void* all, int bytes);
 struct EmulatedFragments {
   unsigned registers[6];  // four of the first operand, two of the second
 };
@@ -64,7 +65,7 @@ struct EmulatedFragments {
 template <class FromHalf>
 static inline void emulated_mma(float& c0, float& c1, float& c2, float& c3, EmulatedFragments own, FromHalf from_half) {
   EmulatedFragments all[32];
-  const int lane = isomer_emulated_exchange(&own, all, sizeof own);
+  const int lane = isomer_emulated_exchange(__LINE__, &own, all, sizeof own);
   float* const sums[4] = {&c0, &c1, &c2, &c3};
   for (int element = 0; element < 4; ++element) {
     const int row = lane / 4 + element / 2 * 8, column = lane % 4 * 2 + element % 2;
@@ -80,7 +81,7 @@ static inline void emulated_mma(float& c0, float& c1, float& c2, float& c3, Emul
 static inline void emulated_matrices(unsigned& r0, unsigned& r1, unsigned& r2, unsigned& r3, const unsigned short* row) {
   unsigned short own[8], all[32][8];
   for (int k = 0; k < 8; ++k) own[k] = row[k];
-  const int lane = isomer_emulated_exchange(own, all, sizeof own);
+  const int lane = isomer_emulated_exchange(__LINE__, own, all, sizeof own);
   unsigned* const registers[4] = {&r0, &r1, &r2, &r3};
   for (int matrix = 0; matrix < 4; ++matrix) {
     const unsigned short* const halves = all[8 * matrix + lane / 4] + lane % 4 * 2;

@@ -230,7 +230,7 @@ ISOMER_DEVICE T across(T value, int apart) { return T(across(u32(value), apart))
 template <class T>
 ISOMER_DEVICE T across(T value, int apart) {
   T all[32];
-  const int lane = isomer_emulated_exchange(&value, all, sizeof value);
+  const int lane = isomer_emulated_exchange(__LINE__, &value, all, sizeof value);
   return all[lane ^ apart];
 }
 #endif
