@@ -51,7 +51,8 @@ class Device {
   virtual ~Device() = default;
   virtual DeviceKind kind() const = 0;
 
-  /// Zeros; nothing where there is not so much. 0 bytes give a pointer too.
+  /// Zeros; nothing where there is not so much. 0 bytes give a pointer too. It goes when what was asked for is done,
+  /// but not while another thread asks for work.
   virtual std::optional<DeviceMemory> allocate(int64_t bytes) = 0;
   virtual void clear(void* to, int64_t bytes) = 0;
   /// Ranges that may overlap on the CPU only.

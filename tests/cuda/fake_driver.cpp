@@ -1,8 +1,9 @@
 // A library with the names of NVIDIA's driver API whose device is emulated: modules are shared libraries of the same
 // source (`cuda=emulated`), launches run threads on stacks of their own. It is as unkind as a driver may be: work is
 // done only when somebody waits for it, the host can't touch memory of the device, fresh memory holds no zeros, calls
-// without a current context fail, threads that wait for each other in vain are a failure of their launch.
-// $ISOMER_FAKE_FAULT plants a fault, "KIND:N", at the N-th call that can have it:
+// without a current context fail, threads that wait for each other in vain are a failure of their launch, and captures
+// are ended by what the driver API says ends them. $ISOMER_FAKE_FAULT plants a fault, "KIND:N", at the N-th call that
+// can have it:
 //     no-device           there is none
 //     out-of-memory:N     the N-th allocation
 //     bad-module:N        the N-th module
@@ -25,6 +26,7 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "cuda/block_of_threads.h"
@@ -49,6 +51,7 @@ enum Status : int {
   kLaunchFailed = 719,
   kCaptureUnsupported = 900,
   kCaptureInvalidated = 901,
+  kCaptureImplicit = 906,
   kUnknown = 999,
 };
 const std::map<int, std::pair<const char*, const char*>> kNames = {
@@ -65,6 +68,9 @@ const std::map<int, std::pair<const char*, const char*>> kNames = {
     {kCaptureUnsupported,
      {"CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED", "operation not permitted when stream is capturing"}},
     {kCaptureInvalidated, {"CUDA_ERROR_STREAM_CAPTURE_INVALIDATED", "operation failed due to a previous error"}},
+    {kCaptureImplicit,
+     {"CUDA_ERROR_STREAM_CAPTURE_IMPLICIT",
+      "operation would make the legacy stream depend on a capturing blocking stream"}},
     {kUnknown, {"CUDA_ERROR_UNKNOWN", "unknown error"}},
 };
 
@@ -79,8 +85,10 @@ struct Stream {
     int64_t number;  ///< in the order in which all work was asked for
     Work work;
   };
+  bool is_blocking = true;  ///< it and the null stream wait for each other
   std::deque<Entry> entries;
   std::unique_ptr<Graph> captured;  ///< while it is captured
+  std::thread::id capturing;        ///< the thread that captures it
   bool is_invalid = false;          ///< the capture
 };
 struct Event {
@@ -114,6 +122,7 @@ class Machine {
   std::map<std::pair<Module*, std::string>, std::unique_ptr<Function>> functions;
   Status sticky = kDone;
   std::string launch_failure;  ///< what was wrong with the launch that failed
+  std::function<void()> at_capture;
   int graph_launches = 0;
 
   /// Of this call; whether the fault is due.
@@ -128,9 +137,21 @@ class Machine {
     return streams.contains(stream) ? stream : nullptr;
   }
 
+  /// The null stream can't be used while a stream that it would wait for is captured.
+  Status check_use(Stream* stream) {
+    if (!stream) return kInvalidValue;
+    Status status = kDone;
+    for (Stream* other : streams) {
+      if (stream != &null_stream || !other->captured || !other->is_blocking) continue;
+      other->is_invalid = true;
+      status = kCaptureImplicit;
+    }
+    return status;
+  }
+
   Status ask(Stream* given, Work work) {
     Stream* const stream = find(given);
-    if (!stream) return kInvalidValue;
+    if (const Status status = check_use(stream); status != kDone) return status;
     if (stream->captured)
       stream->captured->works.push_back(std::move(work));
     else
@@ -141,7 +162,7 @@ class Machine {
   /// All of the stream's work, and of the null stream what comes before it; of others before the null stream's.
   Status finish(Stream* given) {
     Stream* const stream = find(given);
-    if (!stream) return kInvalidValue;
+    if (const Status status = check_use(stream); status != kDone) return status;
     if (stream->captured) {
       stream->is_invalid = true;
       return kCaptureUnsupported;
@@ -152,18 +173,19 @@ class Machine {
     return sticky;
   }
   Status finish_all() {
-    for (Stream* stream : streams)
-      if (!stream->captured) finish(stream);
+    protect(PROT_READ | PROT_WRITE);
+    for (Stream* stream : streams) run(*stream, next_);
+    protect(PROT_NONE);
     return sticky;
   }
-  bool is_capturing() const {
-    for (const Stream* stream : streams)
-      if (stream->captured) return true;
-    return false;
-  }
-  void invalidate_captures() {
-    for (Stream* stream : streams)
-      if (stream->captured) stream->is_invalid = true;
+  /// Whether something is captured, by anybody or by this thread; the captures end.
+  bool ends_captures(bool of_all_threads) {
+    bool result = false;
+    for (Stream* stream : streams) {
+      if (!stream->captured || !(of_all_threads || stream->capturing == std::this_thread::get_id())) continue;
+      stream->is_invalid = result = true;
+    }
+    return result;
   }
 
   Status allocate(Address* to, size_t bytes) {
@@ -220,8 +242,8 @@ class Machine {
       stream.entries.pop_front();
       if (&stream == &null_stream) {
         for (Stream* other : streams)
-          if (other != &null_stream) run(*other, entry.number);
-      } else {
+          if (other != &null_stream && other->is_blocking) run(*other, entry.number);
+      } else if (stream.is_blocking) {
         run(null_stream, entry.number);
       }
       if (sticky == kDone) sticky = entry.work();
@@ -250,14 +272,11 @@ template <class Call>
 int in_context(const Call& call) {
   return guarded([&](Machine& machine) -> int { return contexts.empty() ? kInvalidContext : call(machine); });
 }
-/// The same for calls that captures do not allow.
+/// The same for calls that a thread's own captures, which are thread-local ones, do not allow.
 template <class Call>
 int outside_of_captures(const Call& call) {
-  return in_context([&](Machine& machine) -> int {
-    if (!machine.is_capturing()) return call(machine);
-    machine.invalidate_captures();
-    return kCaptureUnsupported;
-  });
+  return in_context(
+      [&](Machine& machine) -> int { return machine.ends_captures(false) ? kCaptureUnsupported : call(machine); });
 }
 
 void* pointer(Address address) { return reinterpret_cast<void*>(address); }
@@ -397,7 +416,8 @@ ISOMER_EXPORT int cuCtxPopCurrent_v2(void** context) {
   return kDone;
 }
 ISOMER_EXPORT int cuCtxSynchronize() {
-  return outside_of_captures([](Machine& machine) { return machine.finish_all(); });
+  return in_context(
+      [](Machine& machine) -> int { return machine.ends_captures(true) ? kCaptureUnsupported : machine.finish_all(); });
 }
 
 ISOMER_EXPORT int cuMemAlloc_v2(Address* address, size_t bytes) {
@@ -474,9 +494,12 @@ ISOMER_EXPORT int cuMemcpyDtoDAsync_v2(Address to, Address from, size_t bytes, S
   });
 }
 
-ISOMER_EXPORT int cuStreamCreate(Stream** stream, unsigned) {
+ISOMER_EXPORT int cuStreamCreate(Stream** stream, unsigned flags) {
+  constexpr unsigned kNonBlocking = 1;
   return in_context([&](Machine& machine) {
+    if (flags > kNonBlocking) return kInvalidValue;
     *stream = new Stream;
+    (*stream)->is_blocking = flags != kNonBlocking;
     machine.streams.insert(*stream);
     return kDone;
   });
@@ -493,13 +516,24 @@ ISOMER_EXPORT int cuStreamSynchronize(Stream* stream) {
   return in_context([&](Machine& machine) { return machine.finish(stream); });
 }
 ISOMER_EXPORT int cuStreamBeginCapture_v2(Stream* stream, int) {
-  return in_context([&](Machine& machine) {
+  std::function<void()> then;
+  const int status = in_context([&](Machine& machine) {
     Stream* const known = machine.find(stream);
     if (!known || known == &machine.null_stream || known->captured) return kInvalidValue;
     known->captured = std::make_unique<Graph>();
+    known->capturing = std::this_thread::get_id();
     known->is_invalid = false;
+    then = machine.at_capture;
     return kDone;
   });
+  if (then) then();
+  return status;
+}
+/// What is done from now on whenever a capture has begun.
+ISOMER_EXPORT void isomer_fake_at_capture(void (*call)()) {
+  Machine& machine = Machine::get();
+  const std::lock_guard lock(machine.mutex);
+  machine.at_capture = call;
 }
 ISOMER_EXPORT int cuStreamEndCapture(Stream* stream, Graph** graph) {
   return in_context([&](Machine& machine) {

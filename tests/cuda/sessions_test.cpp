@@ -5,6 +5,8 @@
 
 #include <bit>
 #include <cstring>
+#include <functional>
+#include <thread>
 
 #include "cuda/fake_gpu.h"
 #include "kernel/codegen_cuda/module.h"
@@ -147,8 +149,7 @@ Function of_driver(const char* name) {
 TEST(GpuSession, RepeatsWhatWasCapturedOnNewData) {
   const auto session = session_of(kLayers);
   // The same places in every run: from the second one on, a graph.
-  void* const driver = dlopen(ISOMER_FAKE_DRIVER, RTLD_NOW | RTLD_NOLOAD);
-  const auto graph_launches = reinterpret_cast<int (*)()>(dlsym(driver, "isomer_fake_graph_launches"));
+  const auto graph_launches = of_driver<int (*)()>("isomer_fake_graph_launches");
   const int before = graph_launches();
   std::vector<float> x(8 * 24), y(8 * 24);
   const std::vector<int64_t> dims = {8, 24};
@@ -187,6 +188,9 @@ class Caller {
     runtime::cuda::Stream made = nullptr;
     CHECK(driver().stream_create(&made, 0) == 0);
     return streams_.emplace_back(made);
+  }
+  void destroy(runtime::cuda::Stream stream) {
+    CHECK(std::erase(streams_, stream) == 1 && driver().stream_destroy(stream) == 0);
   }
   /// From `offset` on in memory of its own.
   void* allocate(size_t bytes, size_t offset = 0) {
@@ -282,6 +286,94 @@ TEST(GpuSession, TakesTensorsWhereTheyLie) {
     EXPECT_EQ(on_host.device, DeviceKind::kCpu);
     EXPECT_EQ(std::memcmp(on_host.data, expected.data(), x.size() * 4), 0);
   }
+}
+
+/// Numbers of the layers' input, and what they give.
+struct Layers {
+  static constexpr int64_t kCount = 8 * 24;
+  const std::vector<int64_t> dims = {8, 24};
+  std::vector<float> x = std::vector<float>(kCount), expected = std::vector<float>(kCount);
+
+  explicit Layers(Session& session) {
+    Random random(9);
+    for (float& each : x) each = static_cast<float>(random.uniform(-1, 1));
+    const auto done = run_on_host(session, expected);
+    CHECK(done.ok()) << done.error().message();
+  }
+  Result<void> run_on_host(Session& session, std::vector<float>& to) {
+    const runtime::Tensor input{runtime::ElementType::kFloat32, dims, x.data()};
+    runtime::Tensor output{runtime::ElementType::kFloat32, dims, to.data()};
+    return session.run({&input, 1}, {&output, 1});
+  }
+  Result<void> run_in(Session& session, runtime::cuda::Stream stream, void* from, void* to) {
+    const runtime::Tensor input{runtime::ElementType::kFloat32, dims, from, DeviceKind::kCuda, stream};
+    runtime::Tensor output{runtime::ElementType::kFloat32, dims, to, DeviceKind::kCuda, stream};
+    return session.run({&input, 1}, {&output, 1});
+  }
+};
+
+/// What another thread does while something is captured.
+struct Others {
+  static inline std::function<void()> work;
+  explicit Others(std::function<void()> theirs) {
+    work = std::move(theirs);
+    of_driver<void (*)(void (*)())>("isomer_fake_at_capture")([] { std::thread(work).join(); });
+  }
+  ~Others() { of_driver<void (*)(void (*)())>("isomer_fake_at_capture")(nullptr); }
+};
+
+TEST(GpuSession, CapturesBesideOthers) {
+  const auto made = compiled_for_gpu(parsed(kLayers));
+  ASSERT_TRUE(made.ok()) << made.error().message();
+  const auto session = opened(made->artifact);
+  Layers layers(*session);
+  Caller caller;
+  void* const place = caller.allocate(Layers::kCount * 4);
+  auto other = opened(made->artifact);
+  int captures = 0;
+  const Others others([&] {
+    ++captures;
+    // The legacy default stream, memory, and the end of a session.
+    const Caller theirs;
+    const runtime::cuda::Driver& driver = theirs.driver();
+    EXPECT_EQ(driver.memory_set(reinterpret_cast<runtime::cuda::Address>(place), 0, 4, nullptr), 0);
+    EXPECT_EQ(driver.stream_synchronize(nullptr), 0);
+    other.reset();
+  });
+  const auto graph_launches = of_driver<int (*)()>("isomer_fake_graph_launches");
+  const int before = graph_launches();
+  std::vector<float> y(Layers::kCount);
+  for (int turn = 0; turn < 3; ++turn) {
+    const auto done = layers.run_on_host(*session, y);
+    ASSERT_TRUE(done.ok()) << done.error().message();
+    EXPECT_EQ(y, layers.expected);
+  }
+  EXPECT_EQ(captures, 1);
+  EXPECT_EQ(graph_launches() - before, 3);
+}
+
+/// Waiting for the whole context ends captures, whoever does it.
+TEST(GpuSession, CapturesLaterWhatOthersEnded) {
+  const auto session = session_of(kLayers);
+  Layers layers(*session);
+  int captures = 0;
+  const Others others([&] {
+    const Caller theirs;
+    if (++captures > 3) return;
+    EXPECT_NE(of_driver<int (*)()>("cuCtxSynchronize")(), 0);
+  });
+  const auto graph_launches = of_driver<int (*)()>("isomer_fake_graph_launches");
+  const int before = graph_launches();
+  std::vector<float> y(Layers::kCount);
+  constexpr int kRuns = 20;
+  for (int turn = 0; turn < kRuns; ++turn) {
+    const auto done = layers.run_on_host(*session, y);
+    ASSERT_TRUE(done.ok()) << done.error().message();
+    EXPECT_EQ(y, layers.expected);
+  }
+  EXPECT_EQ(captures, 4);
+  // Without a graph are one, two and four runs from the captures that failed on.
+  EXPECT_EQ(graph_launches() - before, kRuns - 7);
 }
 
 TEST(GpuSession, TellsWhichStepFailedAndGoesOn) {

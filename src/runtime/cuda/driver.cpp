@@ -26,7 +26,6 @@ Result<std::shared_ptr<const Driver>> open_library(const std::string& library) {
   find(driver->primary_release, "cuDevicePrimaryCtxRelease_v2");
   find(driver->context_push, "cuCtxPushCurrent_v2");
   find(driver->context_pop, "cuCtxPopCurrent_v2");
-  find(driver->context_synchronize, "cuCtxSynchronize");
   find(driver->memory_allocate, "cuMemAlloc_v2");
   find(driver->memory_free, "cuMemFree_v2");
   find(driver->memory_allocate_host, "cuMemAllocHost_v2");

@@ -32,7 +32,11 @@ enum class Attribute : int {
   kCapabilityMinor = 76,
 };
 
-/// Thread-local captures: other threads of the process may do what they like.
+/// Of a stream: it and the legacy default stream don't wait for each other.
+inline constexpr unsigned kNonBlocking = 1;
+
+/// Thread-local captures: other threads of the process may do what they like, but wait for all of the context, or use
+/// the legacy default stream where the one that is captured waits for it.
 inline constexpr int kCaptureThreadLocal = 1;
 
 struct Driver {
@@ -56,7 +60,6 @@ struct Driver {
   Status (*primary_release)(DeviceNumber) = nullptr;
   Status (*context_push)(Context) = nullptr;
   Status (*context_pop)(Context*) = nullptr;
-  Status (*context_synchronize)() = nullptr;
   Status (*memory_allocate)(Address*, size_t) = nullptr;
   Status (*memory_free)(Address) = nullptr;
   Status (*memory_allocate_host)(void**, size_t) = nullptr;

@@ -87,22 +87,27 @@ Result<std::unique_ptr<GpuDevice>> GpuDevice::create(std::shared_ptr<const Gpu> 
   const Driver& driver = gpu->driver();
   const Gpu::Current current(*gpu);
   std::unique_ptr<GpuDevice> device(new GpuDevice(gpu));
-  TRY_VOID(driver.check(driver.stream_create(&device->own_, 0), "a stream"));
-  device->stream_ = device->own_;
+  // Captures in it leave the legacy default stream to others; `follow` orders the work.
+  TRY_VOID(driver.check(driver.stream_create(&device->streams_->own, kNonBlocking), "a stream"));
+  device->streams_->used = device->streams_->own;
   void* pinned = nullptr;
   TRY_VOID(driver.check(driver.memory_allocate_host(&pinned, kPlaces * kPlaceBytes), "pinned memory"));
   device->pinned_ = static_cast<std::byte*>(pinned);
   return device;
 }
 
+GpuDevice::Streams::~Streams() {
+  if (!own) return;
+  const Gpu::Current current(*gpu);
+  gpu->driver().stream_synchronize(own);
+  gpu->driver().stream_destroy(own);
+}
+
 GpuDevice::~GpuDevice() {
+  if (!pinned_) return;
   const Gpu::Current current(*gpu_);
-  const Driver& driver = gpu_->driver();
-  if (own_) {
-    driver.stream_synchronize(own_);
-    driver.stream_destroy(own_);
-  }
-  if (pinned_) driver.memory_free_host(pinned_);
+  gpu_->driver().stream_synchronize(streams_->own);
+  gpu_->driver().memory_free_host(pinned_);
 }
 
 std::optional<DeviceMemory> GpuDevice::allocate(int64_t bytes) {
@@ -111,11 +116,10 @@ std::optional<DeviceMemory> GpuDevice::allocate(int64_t bytes) {
   const int64_t taken = (std::max<int64_t>(bytes, 1) + kAligned - 1) / kAligned * kAligned;
   Address place = 0;
   if (bytes < 0 || failure_ || driver.memory_allocate(&place, static_cast<size_t>(taken)) != 0) return std::nullopt;
-  const auto release = [gpu = gpu_, place] {
-    const Gpu::Current made_current(*gpu);
-    // What was asked for may still use it.
-    gpu->driver().context_synchronize();
-    gpu->driver().memory_free(place);
+  const auto release = [streams = streams_, place] {
+    const Gpu::Current made_current(*streams->gpu);
+    streams->gpu->driver().stream_synchronize(streams->used);
+    streams->gpu->driver().memory_free(place);
   };
   std::optional<DeviceMemory> memory(std::in_place, reinterpret_cast<std::byte*>(place), taken, release);
   clear(memory->data(), taken);
@@ -125,13 +129,14 @@ std::optional<DeviceMemory> GpuDevice::allocate(int64_t bytes) {
 void GpuDevice::clear(void* to, int64_t bytes) {
   if (bytes > 0)
     ask("memory to clear",
-        [&] { return gpu_->driver().memory_set(address(to), 0, static_cast<size_t>(bytes), stream_); });
+        [&] { return gpu_->driver().memory_set(address(to), 0, static_cast<size_t>(bytes), stream()); });
 }
 
 void GpuDevice::copy(void* to, const void* from, int64_t bytes) {
   if (bytes > 0)
-    ask("a copy in its memory",
-        [&] { return gpu_->driver().copy_in_device(address(to), address(from), static_cast<size_t>(bytes), stream_); });
+    ask("a copy in its memory", [&] {
+      return gpu_->driver().copy_in_device(address(to), address(from), static_cast<size_t>(bytes), stream());
+    });
 }
 
 void GpuDevice::upload(void* to, const void* from, int64_t bytes) {
@@ -139,7 +144,7 @@ void GpuDevice::upload(void* to, const void* from, int64_t bytes) {
   if (bytes <= kPlaceBytes) {
     if (next_place_ == kPlaces) {
       next_place_ = 1;
-      ask("work to be done", [&] { return gpu_->driver().stream_synchronize(stream_); });
+      ask("work to be done", [&] { return gpu_->driver().stream_synchronize(stream()); });
     }
     std::byte* const place = pinned_ + kPlaceBytes * next_place_++;
     std::memcpy(place, from, static_cast<size_t>(bytes));
@@ -147,21 +152,21 @@ void GpuDevice::upload(void* to, const void* from, int64_t bytes) {
   }
   // From memory that is not pinned the driver has copied what it needs when it returns.
   ask("a copy to its memory",
-      [&] { return gpu_->driver().copy_to_device(address(to), from, static_cast<size_t>(bytes), stream_); });
+      [&] { return gpu_->driver().copy_to_device(address(to), from, static_cast<size_t>(bytes), stream()); });
 }
 
 Result<void> GpuDevice::download(void* to, const void* from, int64_t bytes) {
   void* const place = bytes <= kPlaceBytes ? pinned_ : to;
   if (bytes > 0)
     ask("a copy from its memory",
-        [&] { return gpu_->driver().copy_to_host(place, address(from), static_cast<size_t>(bytes), stream_); });
+        [&] { return gpu_->driver().copy_to_host(place, address(from), static_cast<size_t>(bytes), stream()); });
   TRY_VOID(finish());
   if (place != to && bytes > 0) std::memcpy(to, place, static_cast<size_t>(bytes));
   return {};
 }
 
 Result<void> GpuDevice::finish() {
-  ask("work that ends", [&] { return gpu_->driver().stream_synchronize(stream_); });
+  ask("work that ends", [&] { return gpu_->driver().stream_synchronize(stream()); });
   next_place_ = 1;
   if (failure_) return *failure_;
   return {};
@@ -169,29 +174,28 @@ Result<void> GpuDevice::finish() {
 
 Result<void> GpuDevice::follow(std::span<void* const> streams) {
   TRY_VOID(finish());
-  stream_ = streams.size() == 1 ? static_cast<Stream>(streams[0]) : own_;
-  for (void* const stream : streams)
-    if (stream != stream_)
-      ask("work of the caller that ends",
-          [&] { return gpu_->driver().stream_synchronize(static_cast<Stream>(stream)); });
+  streams_->used = streams.size() == 1 ? static_cast<Stream>(streams[0]) : streams_->own;
+  for (void* const each : streams)
+    if (each != stream())
+      ask("work of the caller that ends", [&] { return gpu_->driver().stream_synchronize(static_cast<Stream>(each)); });
   if (failure_) return *failure_;
   return {};
 }
 
 std::shared_ptr<const GraphExec> GpuDevice::capture(const std::function<Result<void>()>& enqueue) {
   const Driver& driver = gpu_->driver();
-  const Stream stream = std::exchange(stream_, own_);
+  const Stream used = std::exchange(streams_->used, streams_->own);
   Graph graph = nullptr;
   GraphExec exec = nullptr;
-  bool is_whole = !failure_ && driver.capture_begin(own_, kCaptureThreadLocal) == 0;
+  bool is_whole = !failure_ && driver.capture_begin(stream(), kCaptureThreadLocal) == 0;
   if (is_whole) {
     is_whole = enqueue().ok() && !failure_;
     failure_.reset();
-    is_whole &= driver.capture_end(own_, &graph) == 0 && graph;
+    is_whole &= driver.capture_end(stream(), &graph) == 0 && graph;
     is_whole = is_whole && driver.graph_instantiate(&exec, graph, 0) == 0;
     if (graph) driver.graph_destroy(graph);
   }
-  stream_ = stream;
+  streams_->used = used;
   if (!is_whole) return nullptr;
   return {new GraphExec(exec), [gpu = gpu_](const GraphExec* made) {
             const Gpu::Current current(*gpu);

@@ -78,7 +78,7 @@ class GpuDevice : public Device {
   Result<void> follow(std::span<void* const> streams) override;
 
   const Gpu& gpu() const { return *gpu_; }
-  Stream stream() const { return stream_; }
+  Stream stream() const { return streams_->used; }
   /// Asks for work by `call`, which returns a status, unless something failed before; its failure is told later, as
   /// that of `what`.
   template <class Call>
@@ -91,11 +91,22 @@ class GpuDevice : public Device {
   std::shared_ptr<const GraphExec> capture(const std::function<Result<void>()>& enqueue);
 
  private:
-  explicit GpuDevice(std::shared_ptr<const Gpu> gpu) : gpu_(std::move(gpu)) {}
+  /// Shared with memory of the device, which waits for what may still use it.
+  struct Streams {
+    explicit Streams(std::shared_ptr<const Gpu> its_gpu) : gpu(std::move(its_gpu)) {}
+    ~Streams();
+    Streams(const Streams&) = delete;
+    Streams& operator=(const Streams&) = delete;
+
+    std::shared_ptr<const Gpu> gpu;
+    Stream own = nullptr;
+    Stream used = nullptr;  ///< of the work: its own, or the caller's
+  };
+
+  explicit GpuDevice(std::shared_ptr<const Gpu> gpu) : gpu_(gpu), streams_(std::make_shared<Streams>(std::move(gpu))) {}
 
   std::shared_ptr<const Gpu> gpu_;
-  Stream own_ = nullptr;
-  Stream stream_ = nullptr;      ///< of the work: its own, or the caller's
+  std::shared_ptr<Streams> streams_;
   std::byte* pinned_ = nullptr;  ///< memory of the host: a place for what is read, then those of small uploads
   int64_t next_place_ = 1;       ///< for an upload
   std::optional<Error> failure_;

@@ -63,10 +63,12 @@ class GpuKernels : public KernelRunner {
     Span& span = spans_[&first];
     const bool is_same = span.moves == table_.moves();
     // Values that moved once may do so in every run: what came twice is captured.
-    if (!is_same) span = {table_.moves(), nullptr, true};
-    if (is_same && !span.graph && span.is_captured) {
+    if (!is_same) span = {table_.moves(), nullptr};
+    if (is_same && !span.graph && --span.runs_to_wait <= 0) {
       span.graph = device_.capture(enqueue);
-      span.is_captured = span.graph != nullptr;
+      // Others may have ended the capture, or it always ends: what fails is tried again, each time later.
+      span.runs_to_wait = span.pause;
+      span.pause *= 2;
     }
     if (!span.graph) return enqueue();
     device_.ask("a graph to run", [&] { return device_.gpu().driver().graph_launch(*span.graph, device_.stream()); });
@@ -94,7 +96,7 @@ class GpuKernels : public KernelRunner {
   struct Span {
     int64_t moves = -1;  ///< of values, when it ran last
     std::shared_ptr<const GraphExec> graph;
-    bool is_captured = true;  ///< false: it can't be
+    int64_t runs_to_wait = 0, pause = 1;  ///< until it is captured; after a capture that failed
   };
 
   int64_t word_bytes() const { return static_cast<int64_t>(names_.size() * sizeof(int32_t)); }
