@@ -1,6 +1,6 @@
 // Where the values of a session lie: what the runtime asks of a machine's memory. Work is done in the order in which it
 // is asked for, kernels (kernel_runner.h) included, and may be done later, where memory is not the host's; what failed
-// then is told by `finish` and `download`, and what follows it has no effect.
+// then is told by `finish` and `download`, and what follows it has no effect before `leave`.
 #pragma once
 
 #include <cstddef>
@@ -65,6 +65,9 @@ class Device {
   virtual Result<void> finish() = 0;
   /// What is asked for from now on comes after what the caller has asked for in these streams.
   virtual Result<void> follow(std::span<void* const> streams) = 0;
+  /// The end of what `follow` began, also where something failed: all is done, the caller's streams are used no more,
+  /// and what failed may be asked for again.
+  virtual void leave() = 0;
 };
 
 /// The host's own memory: all is done at once.
@@ -81,6 +84,7 @@ class HostDevice : public Device {
   }
   Result<void> finish() override { return {}; }
   Result<void> follow(std::span<void* const>) override { return {}; }
+  void leave() override {}
 };
 
 }  // namespace isomer::runtime

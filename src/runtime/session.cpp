@@ -68,6 +68,7 @@ Result<void> Session::open(const SessionOptions& options) {
     device_ = std::move(device);
     TRY(table_, ValueTable::create(variant_, resident_->weights(), made, options.memory));
     TRY(kernels_, cuda::gpu_kernels(*model_, variant_, *resident_, made, *table_, options.device_timed));
+    TRY_VOID(made.finish());
   }
   executor_ =
       std::make_unique<Executor>(Executor::create(*model_, variant_, *table_, *device_, *kernels_, options.timed));
@@ -192,6 +193,12 @@ Result<void> Session::run(std::span<const Tensor> inputs, std::span<Tensor> outp
   TRY_VOID(check(inputs, outputs));
   std::optional<cuda::Gpu::Current> current;
   if (resident_) current.emplace(*resident_->gpu());
+  auto done = compute(inputs, outputs);
+  device_->leave();
+  return done;
+}
+
+Result<void> Session::compute(std::span<const Tensor> inputs, std::span<Tensor> outputs) {
   TRY_VOID(follow(inputs, outputs));
   TRY_VOID(bind_inputs(inputs));
   TRY_VOID(bind_outputs(outputs));
@@ -213,7 +220,9 @@ Result<DeviceMemory> Session::copy_of(std::span<const std::byte> data) {
   auto memory = device_->allocate(std::ssize(data));
   if (!memory) return unsupported("", "{} bytes of memory expected, less found", data.size());
   device_->upload(memory->data(), data.data(), std::ssize(data));
-  TRY_VOID(device_->finish());
+  const auto done = device_->finish();
+  device_->leave();
+  TRY_VOID(done);
   return *std::move(memory);
 }
 

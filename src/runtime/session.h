@@ -74,6 +74,7 @@ class Session {
   Result<void> bind_inputs(std::span<const Tensor> inputs);
   Result<void> bind_outputs(std::span<const Tensor> outputs);
   Result<void> hand_out(std::span<Tensor> outputs);
+  Result<void> compute(std::span<const Tensor> inputs, std::span<Tensor> outputs);
   Result<void*> on_host(size_t output);
   bool is_usable(const Tensor& tensor) const;
 

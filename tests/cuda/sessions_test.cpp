@@ -312,6 +312,45 @@ struct Layers {
   }
 };
 
+TEST(GpuSession, UsesNoStreamOfTheCallerAfterARun) {
+  const auto session = session_of(kLayers);
+  Layers layers(*session);
+  Caller caller;
+  void* const x_place = caller.allocate(Layers::kCount * 4);
+  void* const y_place = caller.allocate(Layers::kCount * 4);
+  for (int turn = 0; turn < 3; ++turn) {
+    auto* const stream = caller.stream();
+    caller.fill(x_place, layers.x, stream);
+    const auto done = layers.run_in(*session, stream, x_place, y_place);
+    caller.destroy(stream);
+    ASSERT_TRUE(done.ok()) << done.error().message();
+    EXPECT_EQ(caller.content(y_place, Layers::kCount), layers.expected);
+    std::vector<float> y(Layers::kCount);
+    const auto copied = session->copy_of(std::as_bytes(std::span(layers.x)));
+    EXPECT_TRUE(copied.ok());
+    const auto on_host = layers.run_on_host(*session, y);
+    ASSERT_TRUE(on_host.ok()) << on_host.error().message();
+    EXPECT_EQ(y, layers.expected);
+  }
+}
+
+TEST(GpuSession, GoesOnAfterWhatTheDriverRefused) {
+  const auto session = session_of(kLayers);
+  Layers layers(*session);
+  Caller caller;
+  void* const x_place = caller.allocate(Layers::kCount * 4);
+  void* const y_place = caller.allocate(Layers::kCount * 4);
+  for (int turn = 0; turn < 2; ++turn) {
+    const auto refused = layers.run_in(*session, reinterpret_cast<runtime::cuda::Stream>(&layers), x_place, y_place);
+    ASSERT_FALSE(refused.ok());
+    EXPECT_THAT(refused.error().message(), HasSubstr("CUDA_ERROR_INVALID_VALUE"));
+    std::vector<float> y(Layers::kCount);
+    const auto done = layers.run_on_host(*session, y);
+    ASSERT_TRUE(done.ok()) << done.error().message();
+    EXPECT_EQ(y, layers.expected);
+  }
+}
+
 /// What another thread does while something is captured.
 struct Others {
   static inline std::function<void()> work;

@@ -169,17 +169,25 @@ Result<void> GpuDevice::finish() {
   ask("work that ends", [&] { return gpu_->driver().stream_synchronize(stream()); });
   next_place_ = 1;
   if (failure_) return *failure_;
+  is_idle_ = true;
   return {};
 }
 
 Result<void> GpuDevice::follow(std::span<void* const> streams) {
-  TRY_VOID(finish());
   streams_->used = streams.size() == 1 ? static_cast<Stream>(streams[0]) : streams_->own;
   for (void* const each : streams)
     if (each != stream())
       ask("work of the caller that ends", [&] { return gpu_->driver().stream_synchronize(static_cast<Stream>(each)); });
   if (failure_) return *failure_;
   return {};
+}
+
+void GpuDevice::leave() {
+  if (!is_idle_) gpu_->driver().stream_synchronize(stream());
+  is_idle_ = true;
+  next_place_ = 1;
+  failure_.reset();
+  streams_->used = streams_->own;
 }
 
 std::shared_ptr<const GraphExec> GpuDevice::capture(const std::function<Result<void>()>& enqueue) {

@@ -62,7 +62,7 @@ class Gpu {
 /// All devices of the driver; an error where there is no driver.
 Result<std::vector<GpuFacts>> gpus();
 
-/// Device memory used in the order of a stream. After a failure nothing more is asked for.
+/// Device memory used in the order of a stream. After a failure nothing more is asked for before `leave`.
 class GpuDevice : public Device {
  public:
   static Result<std::unique_ptr<GpuDevice>> create(std::shared_ptr<const Gpu> gpu);
@@ -76,6 +76,7 @@ class GpuDevice : public Device {
   Result<void> download(void* to, const void* from, int64_t bytes) override;
   Result<void> finish() override;
   Result<void> follow(std::span<void* const> streams) override;
+  void leave() override;
 
   const Gpu& gpu() const { return *gpu_; }
   Stream stream() const { return streams_->used; }
@@ -84,6 +85,7 @@ class GpuDevice : public Device {
   template <class Call>
   void ask(std::string_view what, const Call& call) {
     if (failure_) return;
+    is_idle_ = false;
     if (auto done = gpu_->driver().check(call(), what); !done.ok()) failure_ = std::move(done).error();
   }
 
@@ -107,6 +109,7 @@ class GpuDevice : public Device {
 
   std::shared_ptr<const Gpu> gpu_;
   std::shared_ptr<Streams> streams_;
+  bool is_idle_ = true;          ///< all that was asked for is known to be done
   std::byte* pinned_ = nullptr;  ///< memory of the host: a place for what is read, then those of small uploads
   int64_t next_place_ = 1;       ///< for an upload
   std::optional<Error> failure_;
