@@ -27,9 +27,9 @@ struct Place {
   std::unique_ptr<cuda::GpuDevice> device;
   std::unique_ptr<cuda::EventClock> clock;
 
-  static Result<Place> open() {
+  static Result<Place> open(std::shared_ptr<const cuda::Gpu> gpu) {
     Place place;
-    TRY(place.gpu, cuda::Gpu::open(0));
+    place.gpu = std::move(gpu);
     place.current = std::make_unique<cuda::Gpu::Current>(*place.gpu);
     TRY(place.device, cuda::GpuDevice::create(place.gpu));
     TRY(place.clock, cuda::EventClock::create(*place.device));
@@ -173,7 +173,7 @@ bool is_gpu_peer(const std::string& name) { return name == "cudnn" || name == "c
 
 Result<json> measure_on_gpu(BenchSession& bench, const BenchChoices& choices, const Settings& settings) {
   using Clock = std::chrono::steady_clock;
-  TRY(Place place, Place::open());
+  TRY(Place place, Place::open(bench.session().gpu()));
   TRY(std::vector<Contender> all, contenders(bench, place, choices, settings));
   // Launches, then a graph: what is measured is the graph.
   for (int k = 0; k < 3; ++k) TRY_VOID(bench.run());

@@ -39,6 +39,8 @@ class Session {
   const Value& input(size_t k) const { return variant_.values[variant_.inputs[k].value]; }
   const Value& output(size_t k) const { return variant_.values[variant_.outputs[k].value]; }
   int threads() const { return workers_->threads(); }
+  /// That it runs on; nothing: the CPU.
+  std::shared_ptr<const cuda::Gpu> gpu() const { return resident_ ? resident_->gpu() : nullptr; }
 
   /// One run at a time, whoever calls; same inputs and same number of threads, same bits. Inputs are only read; a
   /// pointer that is no multiple of 64 costs a copy. An output of known shape with `data` is written there (its type

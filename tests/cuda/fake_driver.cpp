@@ -5,6 +5,7 @@
 // are ended by what the driver API says ends them. $ISOMER_FAKE_FAULT plants a fault, "KIND:N", at the N-th call that
 // can have it:
 //     no-device           there is none
+//     other-first         there are two, of which the first is another GPU
 //     out-of-memory:N     the N-th allocation
 //     bad-module:N        the N-th module
 //     illegal-address:N   the N-th launch; everything fails from then on
@@ -377,21 +378,24 @@ ISOMER_EXPORT int cuGetErrorString(int status, const char** text) {
   *text = status == kLaunchFailed && !failure.empty() ? failure.c_str() : found->second.second;
   return kDone;
 }
+/// How many devices there are in front of the emulated one.
+static int others() { return Machine::get().has_fault("other-first") ? 1 : 0; }
 ISOMER_EXPORT int cuDeviceGetCount(int* count) {
-  *count = 1;
+  *count = others() + 1;
   return kDone;
 }
 ISOMER_EXPORT int cuDeviceGet(int* device, int ordinal) {
   *device = ordinal;
-  return ordinal == 0 ? kDone : kInvalidValue;
+  return ordinal >= 0 && ordinal <= others() ? kDone : kInvalidValue;
 }
-ISOMER_EXPORT int cuDeviceGetName(char* name, int size, int) {
-  std::strncpy(name, "Emulated GPU", static_cast<size_t>(size));
+ISOMER_EXPORT int cuDeviceGetName(char* name, int size, int device) {
+  std::strncpy(name, device == others() ? "Emulated GPU" : "Another GPU", static_cast<size_t>(size));
   return kDone;
 }
-ISOMER_EXPORT int cuDeviceGetAttribute(int* value, int attribute, int) {
-  constexpr int kMultiprocessors = 16;
+ISOMER_EXPORT int cuDeviceGetAttribute(int* value, int attribute, int device) {
+  constexpr int kMultiprocessors = 16, kMajor = 75;
   *value = attribute == kMultiprocessors ? 4 : 0;  // compute capability 0.0: none that NVIDIA has
+  if (attribute == kMajor && device != others()) *value = 5;
   return kDone;
 }
 ISOMER_EXPORT int cuDeviceTotalMem_v2(size_t* bytes, int) {

@@ -93,6 +93,13 @@ TEST_F(GpuBench, TellsTimesOfTheDevice) {
   EXPECT_GT(report["copy_gbs"], 0);
   EXPECT_GT(report["control"], 0);
 
+  // Of several GPUs the one that runs the code.
+  const Outcome second =
+      run_program({"env", std::string("ISOMER_CUDA_DRIVER=") + ISOMER_FAKE_DRIVER, "ISOMER_FAKE_FAULT=other-first",
+                   tool_path("isomer").string(), "bench", artifact, "--json", "-q", "--duration", "0.05"});
+  ASSERT_EQ(second.exit_code, 0) << second.err;
+  EXPECT_EQ(nlohmann::json::parse(second.out)["device"], "Emulated GPU");
+
   const Outcome unknown = isomer({"bench", artifact, "-q", "--duration", "0.05", "--against", "cudnn", "--cudnn",
                                   (scratch_.path() / "none.so").string(), "--model", model->string()});
   EXPECT_EQ(unknown.exit_code, 3);
