@@ -55,20 +55,6 @@ Result<double> timed(Place& place, const Contender& contender) {
   return 1e3 * seconds;
 }
 
-/// The largest difference over the largest number.
-double difference_of(const std::vector<float>& found, const std::vector<float>& expected) {
-  if (found.size() != expected.size()) return INFINITY;
-  double largest = 0, difference = 0;
-  for (size_t k = 0; k < found.size(); ++k) {
-    if (std::isnan(found[k]) != std::isnan(expected[k])) return INFINITY;
-    if (!std::isfinite(expected[k]) && !(found[k] != expected[k])) continue;
-    if (!std::isfinite(found[k]) || !std::isfinite(expected[k])) return INFINITY;
-    largest = std::max(largest, std::abs(static_cast<double>(expected[k])));
-    difference = std::max(difference, std::abs(static_cast<double>(found[k]) - static_cast<double>(expected[k])));
-  }
-  return difference == 0 ? 0 : difference / largest;
-}
-
 /// Rounding of another order, or of Winograd's transforms, is far below.
 double tolerance(DataType dtype) { return dtype == DataType::kFloat32 || dtype == DataType::kFloat64 ? 1e-3 : 3e-2; }
 
@@ -168,6 +154,19 @@ json facts_of(const Times& times, const Times& ratios) {
 }
 
 }  // namespace
+
+double difference_of(const std::vector<float>& found, const std::vector<float>& expected) {
+  if (found.size() != expected.size()) return INFINITY;
+  double largest = 0, difference = 0;
+  for (size_t k = 0; k < found.size(); ++k) {
+    const bool is_infinite = std::isinf(expected[k]) && found[k] == expected[k];
+    if (is_infinite || (std::isnan(found[k]) && std::isnan(expected[k]))) continue;
+    if (!std::isfinite(found[k]) || !std::isfinite(expected[k])) return INFINITY;
+    largest = std::max(largest, std::abs(static_cast<double>(expected[k])));
+    difference = std::max(difference, std::abs(static_cast<double>(found[k]) - static_cast<double>(expected[k])));
+  }
+  return difference == 0 ? 0 : difference / largest;
+}
 
 bool is_gpu_peer(const std::string& name) { return name == "cudnn" || name == "cublaslt"; }
 

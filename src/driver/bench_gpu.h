@@ -2,6 +2,7 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+#include <vector>
 
 #include "driver/bench.h"
 
@@ -9,6 +10,9 @@ namespace isomer {
 
 /// Whether it is a library of a GPU.
 bool is_gpu_peer(const std::string& name);
+
+/// The largest difference over the largest number; infinite where one is NaN or infinite and the other is not the same.
+double difference_of(const std::vector<float>& found, const std::vector<float>& expected);
 
 /// {"device", "copy_gbs" (read and written), "device_times_ms", "control", "against": {"cudnn": {"version",
 /// "algorithm", "ways", "on_device", "times_ms", "ratio", "ratio_p25", "ratio_p75"}}}. "control": our own second turn

@@ -5,10 +5,12 @@
 #include <gtest/gtest.h>
 
 #include <iostream>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "backends/cudnn.h"
 #include "backends/find_library.h"
+#include "driver/bench_gpu.h"
 #include "graph/text.h"
 #include "models/model_case.h"
 #include "support/files.h"
@@ -107,6 +109,15 @@ TEST_F(GpuBench, TellsTimesOfTheDevice) {
   const Outcome nameless = isomer({"bench", artifact, "-q", "--duration", "0.05", "--against", "cudnn"});
   EXPECT_EQ(nameless.exit_code, 2);
   EXPECT_THAT(nameless.err, HasSubstr("name it with --model"));
+}
+
+TEST(GpuPeers, AgreeWhereBothHaveNoNumber) {
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN(), kInfinity = std::numeric_limits<float>::infinity();
+  EXPECT_EQ(difference_of({1, kNan, kInfinity, -4}, {1, kNan, kInfinity, -4}), 0);
+  EXPECT_EQ(difference_of({2, kNan, 3}, {1, kNan, 4}), 0.25);
+  for (const auto& [found, expected] :
+       {std::pair(kNan, 1.0F), std::pair(1.0F, kNan), std::pair(kInfinity, kNan), std::pair(kInfinity, -kInfinity)})
+    EXPECT_EQ(difference_of({found}, {expected}), kInfinity) << found << " " << expected;
 }
 
 TEST_F(GpuBench, LibrariesOfAGpuAreNoPeersOfTheCpu) {
