@@ -182,14 +182,19 @@ Result<T> in_file(Result<T> result, const RunOptions& options) {
   return result;
 }
 
-/// What a run on inputs that are not made yet takes: they and the outputs lie in tensors and, aligned, in the session.
+/// What a run on inputs that are not made yet takes: they and the outputs lie in tensors and, aligned, in the session;
+/// of that a GPU has all but the outputs in its own memory.
 Result<void> check_run_fits(const runtime::Session& session, const RunOptions& options) {
   const runtime::Variant& variant = session.variant();
-  int64_t bytes = variant.arena_bytes;
-  for (const auto* ports : {&variant.inputs, &variant.outputs})
-    for (const runtime::Port& port : *ports)
-      bytes = te::saturating_add(
-          bytes, te::saturating_mul(std::max<int64_t>(variant.values[port.value].bytes, 0), int64_t{2}));
+  const bool is_cpu = variant.target.device == runtime::DeviceKind::kCpu;
+  int64_t bytes = is_cpu ? variant.arena_bytes : 0;
+  const auto add = [&](const std::vector<runtime::Port>& ports, int64_t times) {
+    for (const runtime::Port& port : ports)
+      bytes =
+          te::saturating_add(bytes, te::saturating_mul(std::max<int64_t>(variant.values[port.value].bytes, 0), times));
+  };
+  add(variant.inputs, is_cpu ? 2 : 1);
+  add(variant.outputs, 2);
   return in_file(options.memory_limit().check(bytes, "running it"), options);
 }
 

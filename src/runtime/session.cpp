@@ -28,11 +28,14 @@ Result<void> check_tensor(std::string_view what, const Port& port, const Value& 
       fmt::format("{} expected, {} found", describe(value.type, value.dims), describe(tensor.type, tensor.dims)));
 }
 
-/// What is taken for values before the first run, and in it where the caller has no aligned memory.
+/// What is taken of the host's memory before the first run, and in it where the caller has no aligned memory: for
+/// values, or where these are a GPU's, which says itself what it has, for outputs alone.
 Result<void> check_memory(const Variant& variant, MemoryLimit limit) {
-  int64_t bytes = variant.arena_bytes;
+  const bool is_cpu = variant.target.device == DeviceKind::kCpu;
+  int64_t bytes = is_cpu ? variant.arena_bytes : 0;
   for (const auto* ports : {&variant.inputs, &variant.outputs})
     for (const Port& port : *ports) {
+      if (!is_cpu && ports == &variant.inputs) continue;
       const int64_t more = std::max<int64_t>(variant.values[port.value].bytes, 0);
       if (__builtin_add_overflow(bytes, more, &bytes)) bytes = std::numeric_limits<int64_t>::max();
     }
@@ -66,7 +69,7 @@ Result<void> Session::open(const SessionOptions& options) {
     TRY(auto device, cuda::GpuDevice::create(gpu));
     cuda::GpuDevice& made = *device;
     device_ = std::move(device);
-    TRY(table_, ValueTable::create(variant_, resident_->weights(), made, options.memory));
+    TRY(table_, ValueTable::create(variant_, resident_->weights(), made, MemoryLimit{}));
     TRY(kernels_, cuda::gpu_kernels(*model_, variant_, *resident_, made, *table_, options.device_timed));
     TRY_VOID(made.finish());
   }

@@ -17,7 +17,7 @@ struct SessionOptions {
   int threads = 0;          ///< 0: as many as this process may use
   Bindings bindings;        ///< of the model's symbolic dims; none where there is one variant only
   bool timed = false;       ///< fill the times of `Session::times`
-  MemoryLimit memory = {};  ///< for values; what would need more ends with an error of kind kUnsupported
+  MemoryLimit memory = {};  ///< of the host, for values; what would need more ends with an error of kind kUnsupported
   /// That the variant is to run on; nothing: that of the first one that this machine runs.
   std::optional<DeviceChoice> device = {};
   bool device_timed = false;  ///< on a GPU: fill `Session::device_seconds` (cuda/event_clock.h)

@@ -192,8 +192,8 @@ class Machine {
   Status allocate(Address* to, size_t bytes) {
     const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
     const size_t whole = (bytes + page - 1) / page * page;
-    // Nothing lies behind it.
-    void* const start = mmap(nullptr, whole + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    // Nothing lies behind it, and limits of the process's memory do not count it.
+    void* const start = mmap(nullptr, whole + page, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (start == MAP_FAILED) return kOutOfMemory;
     std::memset(start, 0xff, whole);
     mprotect(start, whole + page, PROT_NONE);

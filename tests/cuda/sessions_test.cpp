@@ -415,6 +415,25 @@ TEST(GpuSession, CapturesLaterWhatOthersEnded) {
   EXPECT_EQ(graph_launches() - before, kRuns - 7);
 }
 
+TEST(GpuSession, AMachineOfLittleMemoryMayHaveAGpuOfMuch) {
+  const Graph graph = parsed(R"(opset 17
+graph g(a: float32[640,8], b: float32[8,640], c: float32[640,8]) -> (y: float32[640,8]) {
+  p = MatMul(a, b)
+  y = MatMul(p, c)
+}
+)");
+  runtime::SessionOptions options;
+  options.memory = MemoryLimit{1 << 20};
+  const auto on_gpu = compiled_for_gpu(graph);
+  ASSERT_TRUE(on_gpu.ok()) << on_gpu.error().message();
+  EXPECT_GT(on_gpu->artifact.variants[0].arena_bytes, options.memory.bytes);
+  const auto session = Session::create(*runtime::Model::load(on_gpu->artifact), options);
+  EXPECT_TRUE(session.ok()) << session.error().message();
+  const auto refused = Session::create(*runtime::Model::load(compiled(graph)->artifact), options);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_THAT(refused.error().message(), HasSubstr("more memory for the values of a run expected"));
+}
+
 TEST(GpuSession, TellsWhichStepFailedAndGoesOn) {
   const auto session = session_of(R"(opset 17
 graph g(a: int64[4], b: int64[4], i: int64[2]) -> (q: int64[4], p: int64[2]) {
