@@ -195,7 +195,10 @@ Result<void> Session::run(std::span<const Tensor> inputs, std::span<Tensor> outp
   const std::lock_guard lock(mutex_);
   TRY_VOID(check(inputs, outputs));
   std::optional<cuda::Gpu::Current> current;
-  if (resident_) current.emplace(*resident_->gpu());
+  if (resident_) {
+    TRY_VOID(resident_->gpu()->driver().check_process());
+    current.emplace(*resident_->gpu());
+  }
   auto done = compute(inputs, outputs);
   device_->leave();
   return done;

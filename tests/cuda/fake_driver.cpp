@@ -43,6 +43,7 @@ enum Status : int {
   kDone = 0,
   kInvalidValue = 1,
   kOutOfMemory = 2,
+  kNotInitialized = 3,
   kNoDevice = 100,
   kInvalidImage = 200,
   kInvalidContext = 201,
@@ -59,6 +60,7 @@ const std::map<int, std::pair<const char*, const char*>> kNames = {
     {kDone, {"CUDA_SUCCESS", "no error"}},
     {kInvalidValue, {"CUDA_ERROR_INVALID_VALUE", "invalid argument"}},
     {kOutOfMemory, {"CUDA_ERROR_OUT_OF_MEMORY", "out of memory"}},
+    {kNotInitialized, {"CUDA_ERROR_NOT_INITIALIZED", "initialization error"}},
     {kNoDevice, {"CUDA_ERROR_NO_DEVICE", "no CUDA-capable device is detected"}},
     {kInvalidImage, {"CUDA_ERROR_INVALID_IMAGE", "device kernel image is invalid"}},
     {kInvalidContext, {"CUDA_ERROR_INVALID_CONTEXT", "invalid device context"}},
@@ -115,6 +117,7 @@ class Machine {
     return *machine;
   }
 
+  const pid_t process = getpid();  ///< one that is forked from it has no context
   std::mutex mutex;
   Stream null_stream;
   std::set<Stream*> streams = {&null_stream};
@@ -264,6 +267,7 @@ template <class Call>
 int guarded(const Call& call) {
   Machine& machine = Machine::get();
   const std::lock_guard lock(machine.mutex);
+  if (getpid() != machine.process) return kNotInitialized;
   if (machine.sticky != kDone) return machine.sticky;
   if (machine.is_due("lost")) return machine.sticky = kUnknown;
   return call(machine);

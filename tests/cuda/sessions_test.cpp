@@ -2,6 +2,8 @@
 #include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <bit>
 #include <cstring>
@@ -432,6 +434,26 @@ graph g(a: float32[640,8], b: float32[8,640], c: float32[640,8]) -> (y: float32[
   const auto refused = Session::create(*runtime::Model::load(compiled(graph)->artifact), options);
   ASSERT_FALSE(refused.ok());
   EXPECT_THAT(refused.error().message(), HasSubstr("more memory for the values of a run expected"));
+}
+
+/// A child has no context of its parent's.
+TEST(GpuSession, SaysThatItsProcessWasForked) {
+  const auto made = compiled_for_gpu(parsed(kLayers));
+  ASSERT_TRUE(made.ok()) << made.error().message();
+  const auto session = opened(made->artifact);
+  Layers layers(*session);
+  const auto says_so = [](const auto& result) {
+    return !result.ok() && result.error().message().find("one that was forked from it found") != std::string::npos;
+  };
+  const pid_t child = fork();
+  if (child == 0) {
+    std::vector<float> y(Layers::kCount);
+    const bool is_told = says_so(layers.run_on_host(*session, y)) && says_so(runtime::cuda::Gpu::open(0));
+    _exit(is_told ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
 }
 
 TEST(GpuSession, TellsWhichStepFailedAndGoesOn) {

@@ -1,5 +1,7 @@
 #include "runtime/cuda/driver.h"
 
+#include <unistd.h>
+
 #include <map>
 #include <mutex>
 
@@ -13,6 +15,7 @@ Result<std::shared_ptr<const Driver>> open_library(const std::string& library) {
   TRY(auto find, backends::ForeignFunctions::open(library, "cuda", "NVIDIA's driver"));
   auto driver = std::make_shared<Driver>();
   driver->library = library;
+  driver->process = getpid();
   find(driver->init, "cuInit");
   find(driver->driver_version, "cuDriverGetVersion");
   find(driver->error_name, "cuGetErrorName");
@@ -65,9 +68,17 @@ Result<std::shared_ptr<const Driver>> Driver::open() {
   static std::map<std::string, std::shared_ptr<const Driver>> opened;
   const std::string library = backends::places_of(backends::cuda_driver_library()).front();
   const std::lock_guard lock(mutex);
-  if (const auto known = opened.find(library); known != opened.end()) return known->second;
+  if (const auto known = opened.find(library); known != opened.end()) {
+    TRY_VOID(known->second->check_process());
+    return known->second;
+  }
   TRY(std::shared_ptr<const Driver> driver, open_library(library));
   return opened[library] = std::move(driver);
+}
+
+Result<void> Driver::check_process() const {
+  if (getpid() == process) return {};
+  return unsupported("cuda", "the process that began to use GPUs expected, one that was forked from it found");
 }
 
 Result<Function> Driver::function(Module module, const std::string& name, int64_t shared_bytes) const {

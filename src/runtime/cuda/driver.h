@@ -44,7 +44,11 @@ struct Driver {
   /// library; the error says what the loader or the driver says.
   static Result<std::shared_ptr<const Driver>> open();
 
+  /// An error in a process that was forked from the one that opened it: contexts are not there.
+  Result<void> check_process() const;
+
   std::string library;
+  int process = 0;  ///< that opened it
   int version = 0;  ///< 13000: CUDA 13.0
 
   Status (*init)(unsigned) = nullptr;
