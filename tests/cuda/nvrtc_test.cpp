@@ -1,9 +1,11 @@
 // NVRTC takes the code of kernels, for the GPUs of today, and default schedules spill no registers.
+#include <dlfcn.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -113,6 +115,20 @@ TEST_F(NvrtcTest, SaysTheSameOfTheSameProgram) {
   const auto code = ok(nvrtc_->compile("extern \"C\" __global__ void f() {}", "sm_80"));
   EXPECT_THAT(code.log, testing::HasSubstr("registers"));
   EXPECT_THAT(code.log, testing::Not(testing::HasSubstr(" ms")));
+}
+
+/// Several have one version.
+TEST_F(NvrtcTest, TellsItsBuildsApart) {
+  Dl_info info;
+  ASSERT_NE(dladdr(dlsym(dlopen(nvrtc_->library().c_str(), RTLD_NOW), "nvrtcVersion"), &info), 0);
+  const isomer::test::ScratchFolder folder;
+  const auto copy = folder.path() / "libnvrtc.so";
+  std::filesystem::copy_file(info.dli_fname, copy);
+  std::filesystem::last_write_time(copy, std::filesystem::last_write_time(info.dli_fname) + std::chrono::hours(1));
+  const Nvrtc other = ok(Nvrtc::open(copy.string()));
+  EXPECT_EQ(other.minor(), nvrtc_->minor());
+  EXPECT_NE(other.build(), nvrtc_->build());
+  EXPECT_EQ(ok(Nvrtc::open(nvrtc_->library())).build(), nvrtc_->build());
 }
 
 /// A file of the cache that is cut off, or has a wrong byte anywhere, is made anew.

@@ -52,7 +52,7 @@ std::string first_lines(const std::string& log) {
 class CubinCache {
  public:
   CubinCache(const std::string& text, const std::string& arch, const Nvrtc& nvrtc)
-      : key_(fmt::format("{} {}.{}\n{}", arch, nvrtc.major(), nvrtc.minor(), text)) {
+      : key_(fmt::format("{}; {}\n{}", nvrtc.build(), fmt::join(Nvrtc::options(arch), " "), text)) {
     if (const fs::path folder = cache_folder(); !folder.empty())
       file_ = folder / "cubins" / Hasher().add(key_).finish().hex();
   }

@@ -1,8 +1,9 @@
 #include "kernel/codegen_cuda/nvrtc.h"
 
+#include <dlfcn.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 
-#include <array>
 #include <regex>
 #include <sstream>
 
@@ -20,6 +21,14 @@ std::string without_times(const std::string& log) {
     if (line.find("Compile time") == std::string::npos) result += line + "\n";
   if (!result.empty()) result.pop_back();
   return result;
+}
+
+/// The size and the time of the file that a function was loaded from.
+std::string file_of(void* function) {
+  Dl_info info;
+  struct stat file;
+  if (dladdr(function, &info) == 0 || !info.dli_fname || stat(info.dli_fname, &file) != 0) return "";
+  return fmt::format("{} bytes of {}.{:09}", file.st_size, file.st_mtim.tv_sec, file.st_mtim.tv_nsec);
 }
 
 }  // namespace
@@ -56,6 +65,8 @@ Result<Nvrtc> Nvrtc::open(const std::string& library) {
   result.library_ = library;
   if (functions->version(&result.major_, &result.minor_) != 0)
     return unsupported("nvrtc", "a version expected, {} tells none", library);
+  result.build_ =
+      fmt::format("{}.{}, {}", result.major_, result.minor_, file_of(reinterpret_cast<void*>(functions->version)));
   result.functions_ = std::move(functions);
   return result;
 }
@@ -81,15 +92,20 @@ std::vector<std::string> Nvrtc::archs() const {
   return result;
 }
 
+std::vector<std::string> Nvrtc::options(const std::string& arch) {
+  return {"--gpu-architecture=" + arch, "--std=c++17", "--ptxas-options=-v"};
+}
+
 Result<Cubin> Nvrtc::compile(const std::string& text, const std::string& arch) const {
   const Functions& nvrtc = *functions_;
   Functions::Program program = nullptr;
   if (nvrtc.create(&program, text.c_str(), "kernels.cu", 0, nullptr, nullptr) != 0)
     return unsupported("nvrtc", "a program expected, it makes none");
   const std::unique_ptr<Functions::Program, int (*)(Functions::Program*)> owner(&program, nvrtc.destroy);
-  const std::string target = "--gpu-architecture=" + arch;
-  const std::array options = {target.c_str(), "--std=c++17", "--ptxas-options=-v"};
-  const int status = nvrtc.compile(program, static_cast<int>(options.size()), options.data());
+  const std::vector<std::string> given = options(arch);
+  std::vector<const char*> pointers;
+  for (const std::string& option : given) pointers.push_back(option.c_str());
+  const int status = nvrtc.compile(program, static_cast<int>(pointers.size()), pointers.data());
   size_t size = 0;
   std::string log;
   if (nvrtc.log_size(program, &size) == 0 && size > 0) {

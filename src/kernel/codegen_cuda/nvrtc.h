@@ -34,6 +34,10 @@ class Nvrtc {
   const std::string& library() const { return library_; }
   int major() const { return major_; }
   int minor() const { return minor_; }
+  /// What tells its builds apart: several have one version.
+  const std::string& build() const { return build_; }
+  /// That `compile` gives it.
+  static std::vector<std::string> options(const std::string& arch);
   /// What it compiles for: "sm_80", and from 9.0 on "sm_90a" too. Empty where it does not say.
   std::vector<std::string> archs() const;
 
@@ -42,7 +46,7 @@ class Nvrtc {
 
  private:
   struct Functions;
-  std::string library_;
+  std::string library_, build_;
   std::shared_ptr<const Functions> functions_;
   int major_ = 0, minor_ = 0;
 };
