@@ -37,7 +37,8 @@ struct CudaKernel {
 Result<CudaKernel> emit_cuda(const Kernel& kernel, const std::string& prefix);
 
 /// What the code of all kernels is written with: names of types, operations of tensor expressions with their meaning at
-/// the edges (integers wrap around, minimum and maximum propagate NaN, conversions saturate as the interpreter's do).
+/// the edges (integers wrap around, minimum and maximum propagate NaN, reals that no int32 or int64 holds become the
+/// least one).
 std::string_view cuda_prelude();
 
 /// `text`, the code behind the prelude, as C++ of a shared library that runs it on a CPU: behind what CUDA's keywords
