@@ -111,6 +111,33 @@ TEST(GpuSpace, VectorsAreMovedWhereTheyBegin) {
   expect_same(cases, random);
 }
 
+/// Behind a condition, which says where there is an element, it is read once however often it is used.
+TEST(GpuSpace, WhatMayFaultIsReadOnceBehindItsCondition) {
+  Random random(49);
+  const std::string element = "in1[in0[i0]:int64]:float32", square = fmt::format("({0}*{0})", element),
+                    fourth = fmt::format("({0}*{0})", square);
+  const std::string is_there = "0 <= in0[i0]:int64 && in0[i0]:int64 < 3";
+  std::vector<Case> cases;
+  for (const auto& [name, body] :
+       {std::pair("where", fmt::format("select({}, {}, -1:float32)", is_there, fourth)),
+        std::pair("otherwise", fmt::format("select(!({}), -1:float32, {})", is_there, fourth)),
+        std::pair("both", fmt::format("select({}, select(1:float32 < {}, {} + {}, {}), 2:float32)", is_there, square,
+                                      element, fourth, square))}) {
+    const Example example = {name,
+                             fmt::format("s0 = map [64] {{ {} }}\noutput s0\n", body),
+                             {{64}, {3}},
+                             DataType::kFloat32,
+                             {DataType::kInt64, DataType::kFloat32}};
+    const Kernel kernel = lowered(example);
+    cases.push_back(made(example, default_gpu_schedule(Schedule(kernel)), kernel, cases.size()));
+    const std::string& code = cases.back().code.text;
+    const size_t first = code.find("op::checked(");
+    EXPECT_NE(first, std::string::npos) << code;
+    EXPECT_EQ(code.find("op::checked(", first + 1), std::string::npos) << code;
+  }
+  expect_same(cases, random);
+}
+
 /// Tiles of what is narrower than a word are read and written by words, also where tiles go over both ends; what has an
 /// odd length is not.
 TEST(GpuSpace, TransposesMoveWords) {

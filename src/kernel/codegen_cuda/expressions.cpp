@@ -1,8 +1,10 @@
 #include "kernel/codegen_cuda/expressions.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "graph/te/integer.h"
 #include "kernel/codegen_cuda/types.h"
@@ -133,15 +135,35 @@ void Expressions::begin(const std::vector<Expr>& together, const std::vector<Exp
     if (uses_[expr->hash]++ > 0) return;
     for (const Expr& child : te::detail::children(expr)) count(child);
   };
-  const std::function<void(const Expr&)> mark = [&](const Expr& expr) {
-    if (!always_.insert(expr->hash).second) return;
-    const std::vector<Expr> children = te::detail::children(expr);
-    for (size_t k = 0; k < (decides_alone(expr) ? 1 : children.size()); ++k) mark(children[k]);
-  };
   for (const Expr& expr : together) {
     count(expr);
     mark(expr);
   }
+}
+
+void Expressions::mark(const Expr& expr) {
+  if (!always_.insert(expr->hash).second) return;
+  const std::vector<Expr> children = te::detail::children(expr);
+  for (size_t k = 0; k < (decides_alone(expr) ? 1 : children.size()); ++k) mark(children[k]);
+}
+
+std::string Expressions::side_of_select(const Expr& expr) {
+  std::unordered_set<Hash128> seen;
+  const std::function<bool(const Expr&)> repeats = [&](const Expr& e) {
+    return may_fault(e) && (!seen.insert(e->hash).second || std::ranges::any_of(te::detail::children(e), repeats));
+  };
+  if (!repeats(expr)) return value(expr);
+  // The names of what may fault stand behind the condition, too.
+  std::vector<std::string> lines;
+  auto write = std::exchange(write_, [&](std::string line) { lines.push_back(std::move(line)); });
+  const auto known = known_;
+  const auto always = always_;
+  mark(expr);
+  const std::string result = value(expr);
+  known_ = known;
+  always_ = always;
+  write_ = std::move(write);
+  return fmt::format("[&]() -> {} {{ {} return {}; }}()", register_type(expr.dtype()), fmt::join(lines, " "), result);
 }
 
 bool Expressions::may_fault(const Expr& expr) {
@@ -207,7 +229,8 @@ std::string Expressions::text(const Expr& expr) {
       },
       [&](const te::Binary& e) { return binary(e); },
       [&](const te::Select& e) {
-        return fmt::format("({} ? {} : {})", value(e.condition), value(e.then), value(e.otherwise));
+        const std::string condition = value(e.condition);
+        return fmt::format("({} ? {} : {})", condition, side_of_select(e.then), side_of_select(e.otherwise));
       },
       [&](const te::Cast& e) {
         const bool is_rounded = te::as<te::Load>(e.operand) || te::as<te::Cast>(e.operand);

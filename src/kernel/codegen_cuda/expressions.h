@@ -63,6 +63,9 @@ class Expressions {
   std::string binary(const te::Binary& e);
   std::string integer(const Expr& expr, bool is_wide);
   bool may_fault(const Expr& expr);
+  void mark(const Expr& expr);
+  /// A side of a select, which its condition alone decides about.
+  std::string side_of_select(const Expr& expr);
   bool is_index(const Expr& expr) const;
   bool is_narrow(const Expr& expr) const;
 
@@ -74,7 +77,7 @@ class Expressions {
   std::function<void(std::string)> write_;
   // By structure: what is bound and simplified shares no nodes.
   std::unordered_map<Hash128, int> uses_;
-  std::unordered_set<Hash128> always_;  ///< evaluated whatever conditions give
+  std::unordered_set<Hash128> always_;  ///< evaluated whatever conditions give that are not around
   std::unordered_map<Hash128, bool> faults_;
   std::unordered_map<Hash128, std::string> known_, hoisted_;
   std::vector<std::string> left_, right_;
