@@ -60,7 +60,11 @@ int drop_unread_captures(Graph& graph, NodeId id) {
 Result<int> remove_dead(Graph& graph, PassContext& context) {
   int changes = 0;
   TRY(changes, for_each_body(graph, [&](Graph& body, NodeId) { return remove_dead(body, context); }));
-  for (const NodeId id : graph.nodes()) changes += drop_unread_captures(graph, id);
+  for (const NodeId id : graph.nodes()) {
+    const int dropped = drop_unread_captures(graph, id);
+    if (dropped > 0) context.step("drop unread capture", label(graph, id));
+    changes += dropped;
+  }
 
   std::vector<int> uses = graph.use_counts();
   const auto is_unread = [&](ValueId id) { return !id.valid() || uses[id.index] == 0; };
@@ -85,13 +89,17 @@ Result<int> remove_dead(Graph& graph, PassContext& context) {
   const std::vector<NodeId> shortened = context.allows(FloatClass::kFinite) ? graph.nodes() : std::vector<NodeId>();
   for (const NodeId id : shortened) {
     const std::vector<ValueId> outputs = graph.node(id).outputs;
-    for (size_t i = 0; i < outputs.size(); ++i)
-      if (outputs[i].valid() && is_unread(outputs[i]) && may_omit(graph.node(id), i))
-        graph.set_output(id, static_cast<int>(i), {});
-    if (!outputs.empty() && !graph.node(id).outputs.back().valid()) {
-      std::vector<ValueId>& list = graph.edit(id).outputs;
-      while (list.size() > 1 && !list.back().valid() && may_omit(graph.node(id), list.size() - 1)) list.pop_back();
+    int omitted = 0;
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      if (!outputs[i].valid() || !is_unread(outputs[i]) || !may_omit(graph.node(id), i)) continue;
+      graph.set_output(id, static_cast<int>(i), {});
+      ++omitted;
     }
+    if (omitted == 0) continue;
+    std::vector<ValueId>& list = graph.edit(id).outputs;
+    while (list.size() > 1 && !list.back().valid() && may_omit(graph.node(id), list.size() - 1)) list.pop_back();
+    context.step("omit unread output", label(graph, id), FloatClass::kFinite);
+    changes += omitted;
   }
   std::vector<bool> keep(uses.size(), false);
   for (const auto* list : {&graph.inputs(), &graph.outputs(), &graph.captures()})
