@@ -60,6 +60,12 @@ void omit_input(Graph& graph, NodeId id, size_t i) {
   while (!inputs.empty() && !inputs.back().valid()) inputs.pop_back();
 }
 
+/// Zero points are there for who looks at them: ONNX Runtime runs QuantizeLinear and DequantizeLinear as one with what
+/// stands between them where both have three inputs.
+bool is_kept(const Parameter& parameter, const PassContext& context) {
+  return context.options.keep_composites && parameter.name.ends_with("zero_point");
+}
+
 }  // namespace
 
 Result<int> drop_defaults(Graph& graph, PassContext& context) {
@@ -72,7 +78,8 @@ Result<int> drop_defaults(Graph& graph, PassContext& context) {
     const std::vector<Parameter>& parameters = node.op->inputs;
     for (size_t i = 0; i < parameters.size() && i < graph.node(id).inputs.size(); ++i) {
       const ValueId input = graph.node(id).inputs[i];
-      if (!input.valid() || parameters[i].arity != Parameter::Arity::kOptional) continue;
+      if (!input.valid() || parameters[i].arity != Parameter::Arity::kOptional || is_kept(parameters[i], context))
+        continue;
       const auto number = uniform(graph, input);
       if (!number || !is_default(graph, id, static_cast<int>(i), *number)) continue;
       omit_input(graph, id, i);
