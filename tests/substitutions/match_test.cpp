@@ -280,6 +280,22 @@ TEST_F(Matches, TakeTheBiasOfAConvolutionOut) {
   EXPECT_EQ(difference(tried, written(plain.program)), "");
 }
 
+TEST_F(Matches, LeaveABiasThatIsComputedWhereItIs) {
+  const Graph before = graph(R"(graph main(x: float32[1,2,4,4]) -> (y: float32[1,2,4,4]) {
+    w: float32[2,2,3,3] = random 1
+    q: int32[2] = {1, 2}
+    s: float32[] = {0.5}
+    b: float32[2] = DequantizeLinear(q, s)
+    y: float32[1,2,4,4] = Conv(x, w, b) {pads = [1,1,1,1]}
+  })");
+  for (const auto& [dequantized, steps] :
+       {std::pair(Dequantized::kConstant, 1U), std::pair(Dequantized::kComputed, 0U)}) {
+    const auto made = program_of(before, theory_, dequantized);
+    ASSERT_TRUE(made.ok()) << made.error().message();
+    EXPECT_EQ(with_plain_operands(*made).steps.size(), steps);
+  }
+}
+
 const verify::VariableTypes kMatrices = {{"x", ValueType::tensor(DataType::kFloat32, {2, 4})},
                                          {"y", ValueType::tensor(DataType::kFloat32, {4, 4})},
                                          {"z", ValueType::tensor(DataType::kFloat32, {4, 4})}};

@@ -139,7 +139,7 @@ class ConstantFolder {
 
   bool can_compute(NodeId id) {
     const Node& node = graph_.node(id);
-    if (node.is_opaque() || !node.op->compute ||
+    if (node.is_opaque() || !node.op->compute || (context_.options.keep_composites && dequantizes(*node.op)) ||
         !std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId v) { return is_known(v); }))
       return false;
     const auto work = work_within_limits(graph_, id, context_.options.decodes);
@@ -202,7 +202,7 @@ class ConstantFolder {
       const Node& node = graph_.node(each);
       pending.pop_back();
       freed.picks |= picking_.contains(each);
-      if (is_op(node, "DequantizeLinear")) freed.quantized += elements_of(graph_, node.inputs[0]);
+      if (dequantizes(*node.op)) freed.quantized += elements_of(graph_, node.inputs[0]);
       for (const ValueId input : node.inputs) {
         if (!input.valid()) continue;
         auto entry = std::find_if(read.begin(), read.end(), [&](const auto& e) { return e.first == input; });
@@ -327,6 +327,8 @@ Result<int> fold(Graph& graph, PassContext& context, bool is_body) {
 }
 
 }  // namespace
+
+bool dequantizes(const OpDef& op) { return op.name == "DequantizeLinear"; }
 
 bool can_be_folded(const Graph& graph, NodeId id) {
   const Node& node = graph.node(id);

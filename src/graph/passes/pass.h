@@ -32,8 +32,9 @@ struct PassOptions {
   /// picked out of others: a table of biases by relative positions.
   bool decodes = false;
   std::vector<std::string> without = {};  ///< passes that change nothing, by name
-  /// Nodes that are one composite together, which the model's opset lacks (Gelu before opset 20), keep their constants:
-  /// other runtimes know such nodes by what they look like, and run them as one.
+  /// Nodes that are one composite together, which the model's opset lacks (Gelu before opset 20), keep their constants,
+  /// and quantized numbers stay quantized, with their zero points: other runtimes know such nodes by what they look
+  /// like, and run them as one.
   bool keep_composites = false;
   /// Bodies may hold, and read, constants that were computed and rounded: proofs know only those outside of them for
   /// other numbers than their bits (OutputStep).

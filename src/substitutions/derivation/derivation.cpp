@@ -48,6 +48,10 @@ PassOptions passes_after(const Derivation& derivation, const Graph& rewritten, T
   return passes;
 }
 
+Dequantized dequantized(const Derivation& derivation) {
+  return derivation.keep_composites ? Dequantized::kComputed : Dequantized::kConstant;
+}
+
 std::string where(const Program& program, const std::vector<int>& values) {
   constexpr size_t kMostNamed = 4;
   const Graph& graph = program.origin().graph;
@@ -78,7 +82,7 @@ Result<Start> start_of(const Graph& model, const Derivation& derivation, Theory&
   TRY(OptimizeReport passes, optimize(graph, passes_before(derivation, theory, options)));
   Graph plain = graph;
   TRY(OptimizeReport spelled, canonicalize(plain, passes_before(derivation, theory, options)));
-  TRY(Program program, program_of(plain, theory));
+  TRY(Program program, program_of(plain, theory, dequantized(derivation)));
   return Start{std::move(graph), std::move(passes), std::move(program), std::move(spelled)};
 }
 

@@ -38,6 +38,8 @@ struct DeriveOptions {
 PassOptions passes_before(const Derivation& derivation, Theory& theory, const DeriveOptions& options = {});
 PassOptions passes_after(const Derivation& derivation, const Graph& rewritten, Theory& theory,
                          const DeriveOptions& options = {});
+/// How programs of the derivation see what is dequantized.
+Dequantized dequantized(const Derivation& derivation);
 
 /// What the steps begin with. Values of the program, which steps name by number, are the same whenever it is made of
 /// the same model.

@@ -694,7 +694,7 @@ Result<ModelProof> proof_of(const Graph& model, const Derivation& derivation, co
   if (!derivation.steps.empty()) {
     TRY_VOID(canonicalize(graph, recorded(passes_before(derivation, theory, options))));
     TRY_VOID(recorder.changed("inference", graph));
-    TRY(Program program, program_of(graph, theory));
+    TRY(Program program, program_of(graph, theory, dequantized(derivation)));
     TRY_VOID(recorder.take(program, derivation.steps, derivation.rules));
     TRY(graph, graph_of(program));
     TRY_VOID(recorder.changed("steps", graph));

@@ -43,13 +43,15 @@ std::vector<int> build_targets(Program& program, const Match& match, const Subst
   return targets;
 }
 
+size_t required_operands(const OpDef& op) {
+  return static_cast<size_t>(std::ranges::count(op.inputs, Parameter::Arity::kRequired, &Parameter::arity));
+}
+
 /// An operator with operands that its row does not ask for equals others, with itself among them on fewer operands.
 bool takes_operands_out(const verify::Law& law) {
   const auto* left = law.left.as_application();
   if (!left) return false;
-  const auto required = static_cast<size_t>(std::count_if(
-      left->op->inputs.begin(), left->op->inputs.end(),
-      [](const isomer::Parameter& formal) { return formal.arity == isomer::Parameter::Arity::kRequired; }));
+  const size_t required = required_operands(*left->op);
   const bool is_variadic =
       !left->op->inputs.empty() && left->op->inputs.back().arity == isomer::Parameter::Arity::kVariadic;
   if (is_variadic || left->arguments.size() <= required) return false;
@@ -64,6 +66,14 @@ bool takes_operands_out(const verify::Law& law) {
                        [&](const Term& argument) { return self(self, argument); });
   };
   return has_fewer(has_fewer, law.right);
+}
+
+/// Whether the operands that the row does not ask for are computed beforehand.
+bool has_constants_beside(const Program& program, int application) {
+  const auto arguments = program.arguments(application);
+  const size_t required = required_operands(*program.op(application));
+  return std::ranges::all_of(arguments.subspan(std::min(required, arguments.size())),
+                             [&](int argument) { return program.value(argument).is_constant; });
 }
 
 }  // namespace
@@ -111,6 +121,7 @@ Plain with_plain_operands(Program program) {
   Plain result{std::move(program), {}};
   for (const Match& match : rules.matches(result.program)) {
     if (!rules[match.substitution].is_forward || !rules.is_still_there(result.program, match)) continue;
+    if (!has_constants_beside(result.program, result.program.value(match.roots.front()).producer)) continue;
     auto done = apply(result.program, match, rules);
     auto* rewritten = std::get_if<Rewritten>(&done);
     if (!rewritten) continue;

@@ -38,8 +38,8 @@ Added add_targets(Program& program, const Match& match, const Substitutions& rul
 /// The match as others can check it.
 Step step_of(const Match& match, const Substitutions& rules);
 
-/// Operands that a row takes beside what it must have (the bias of a convolution) become operators of their own, where
-/// a law says how: rules know the plain form. Steps that were taken, in order.
+/// Constants that a row takes beside what it must have (the bias of a convolution) become operands of operators of
+/// their own, where a law says how: rules know the plain form. Steps that were taken, in order.
 struct Plain {
   Program program;
   std::vector<Step> steps;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "graph/passes/fold_constants.h"
 #include "util/check.h"
 
 namespace isomer::substitutions {
@@ -139,7 +140,8 @@ int Program::add_number(const te::Number& number, DataType dtype) {
 
 int Program::add_application(int operation, std::span<const int> arguments, std::span<const int> types, NodeId node) {
   const int id = application_count();
-  bool is_constant = operation != kOpaque;
+  bool is_constant = operation != kOpaque && (origin_->dequantized == Dequantized::kConstant ||
+                                              !dequantizes(*theory().signatures().operation(operation).op));
   for (const int argument : arguments) is_constant = is_constant && value(argument).is_constant;
   applications_.push_back({operation, static_cast<int>(arguments_.size()), static_cast<int>(arguments.size()),
                            value_count(), static_cast<int>(types.size()), node});

@@ -22,12 +22,18 @@ struct Leaf {
   bool is_constant = false;
 };
 
+/// What is dequantized of constants: our own code has it computed beforehand, other runtimes compute with quantized
+/// numbers as they are (PassOptions::keep_composites).
+enum class Dequantized : uint8_t { kConstant, kComputed };
+
 /// What all programs that come from one graph share. Leaves are added, never changed.
 struct Origin {
   Graph graph;
   Theory* theory = nullptr;
-  std::vector<Leaf> leaves;
-  std::vector<std::vector<size_t>> argument_inputs;  ///< by NodeId: which inputs are arguments; of opaque nodes none
+  Dequantized dequantized = Dequantized::kConstant;
+  std::vector<Leaf> leaves = {};
+  std::vector<std::vector<size_t>> argument_inputs =
+      {};  ///< by NodeId: which inputs are arguments; of opaque ones none
 };
 
 class Program {
@@ -46,7 +52,7 @@ class Program {
     int producer = -1;  ///< an application; -1: a leaf
     int index = 0;      ///< among the producer's values, or of the leaf
     int type = 0;
-    bool is_constant = false;  ///< computed from constants alone
+    bool is_constant = false;  ///< computed from constants alone, beforehand
   };
 
   explicit Program(std::shared_ptr<Origin> origin) : origin_(std::move(origin)) {}
@@ -93,7 +99,7 @@ class Program {
 };
 
 /// The program of an inferred graph. Errors: a cycle.
-Result<Program> program_of(const Graph& graph, Theory& theory);
+Result<Program> program_of(const Graph& graph, Theory& theory, Dequantized dequantized = Dequantized::kConstant);
 /// The graph of a program of it: names of inputs and outputs, nodes that no rule made, and weights are those of the
 /// origin. Values that are known are written as constants, not as what computes them. Inferred. Errors: an operation
 /// has no form with numbers for its integers.

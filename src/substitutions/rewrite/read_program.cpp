@@ -6,8 +6,8 @@
 
 namespace isomer::substitutions {
 
-Result<Program> program_of(const Graph& graph, Theory& theory) {
-  auto origin = std::make_shared<Origin>(Origin{graph, &theory, {}, {}});
+Result<Program> program_of(const Graph& graph, Theory& theory, Dequantized dequantized) {
+  auto origin = std::make_shared<Origin>(Origin{graph, &theory, dequantized});
   Program program(origin);
   TRY(const std::vector<NodeId> order, topological_order(graph));
   verify::NodeReader reader(graph, theory.signatures());

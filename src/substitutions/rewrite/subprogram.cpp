@@ -18,7 +18,7 @@ class PartMaker {
   PartMaker(const Program& whole, const Program::Uses& uses)
       : whole_(whole),
         uses_(uses),
-        origin_(std::make_shared<Origin>(Origin{Graph(), &whole.theory(), {}, {}})),
+        origin_(std::make_shared<Origin>(Origin{Graph(), &whole.theory(), whole.origin().dequantized})),
         result_{Program(origin_), {}} {}
 
   Subprogram run(std::span<const int> applications) {
