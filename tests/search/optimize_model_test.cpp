@@ -482,6 +482,80 @@ TEST_F(Optimizing, RacesNoRegionThatRunsForTooLong) {
   }
 }
 
+/// Two narrow products of one operand, which take less as one.
+class NarrowProducts : public Optimizing {
+ protected:
+  NarrowProducts() {
+    verify::Prover prover = *verify::Prover::start();
+    const ValueType column = ValueType::tensor(DataType::kFloat32, {64, 1});
+    rules_ = {substitutions::test::proved(
+        "MatMul(x,v) ; MatMul(x,w) = Split(MatMul(x,Concat(v,w){axis=1})){axis=2,split=[1,1]} ; "
+        "Split(MatMul(x,Concat(v,w){axis=1})){axis=2,split=[1,1]}.1",
+        {{"x", ValueType::tensor(DataType::kFloat32, {2, 300, 64})}, {"v", column}, {"w", column}}, prover)};
+    rules_[0].name = "merge";
+    options_.search.least_work = true;
+  }
+  /// For a runtime that we know nothing of, or for our own code.
+  search::OptimizedModel made_of(const Graph& model, bool for_any) {
+    Derivation derivation = searched();
+    derivation.keep_composites = for_any;
+    search::AnyBackend backend(nullptr);
+    auto made = optimize_model(model, derivation, rules_, theory_, backend, options_);
+    CHECK(made.ok()) << made.error().message();
+    return *std::move(made);
+  }
+};
+
+TEST_F(NarrowProducts, StayTwoWhereWhatIsDequantizedWouldBeJoinedInEachRun) {
+  const auto model = [](const std::string& weights) {
+    return substitutions::test::graph(
+        "graph main(x: float32[2,300,64]) -> (y: float32[2,300,1], z: float32[2,300,1]) {" + weights +
+        "  y: float32[2,300,1] = MatMul(x, v)\n  z: float32[2,300,1] = MatMul(x, w)\n}");
+  };
+  const search::OptimizedModel of_floats = made_of(model(R"(
+  v: float32[64,1] = random 1
+  w: float32[64,1] = random 2
+)"),
+                                                   true);
+  EXPECT_EQ(of_floats.outcome, search::SearchOutcome::kFaster);
+  EXPECT_EQ(count(of_floats.derived.graph, "MatMul"), 1);
+  const search::OptimizedModel of_bytes = made_of(model(R"(
+  p: int8[64,1] = all 1
+  q: int8[64,1] = all 2
+  half: float32[] = {0.5}
+  v: float32[64,1] = DequantizeLinear(p, half)
+  w: float32[64,1] = DequantizeLinear(q, half)
+)"),
+                                                  true);
+  EXPECT_EQ(of_bytes.outcome, search::SearchOutcome::kNothingFound);
+  EXPECT_EQ(count(of_bytes.derived.graph, "MatMul"), 2);
+  EXPECT_EQ(count(of_bytes.derived.graph, "DequantizeLinear"), 2);
+}
+
+TEST_F(NarrowProducts, StayThoseOfWhatIsDequantized) {
+  verify::Prover prover = *verify::Prover::start();
+  rules_ = {substitutions::test::proved("Mul(MatMul(x,w),f) = MatMul(x,Mul(w,f))",
+                                        {{"x", ValueType::tensor(DataType::kFloat32, {2, 300, 64})},
+                                         {"w", ValueType::tensor(DataType::kFloat32, {64, 1})},
+                                         {"f", ValueType::tensor(DataType::kFloat32, {1})}},
+                                        prover)};
+  rules_[0].name = "scale the weight";
+  const auto model = [](const std::string& weight) {
+    return substitutions::test::graph("graph main(x: float32[2,300,64], v: float32[64,1], f: float32[1]) -> " +
+                                      ("(z: float32[2,300,1]) {" + weight) +
+                                      "  y: float32[2,300,1] = MatMul(x, w)\n  z: float32[2,300,1] = Mul(y, f)\n}");
+  };
+  EXPECT_EQ(made_of(model("\n  w: float32[64,1] = Exp(v)\n"), true).outcome, search::SearchOutcome::kFaster);
+  EXPECT_EQ(made_of(model(R"(
+  q: int8[64,1] = all 1
+  half: float32[] = {0.5}
+  w: float32[64,1] = DequantizeLinear(q, half)
+)"),
+                    true)
+                .outcome,
+            search::SearchOutcome::kNothingFound);
+}
+
 TEST_F(Optimizing, LeavesOutTheStepThatACheckFailsBy) {
   const auto has_split = [](const Graph& graph) { return count(graph, "Split") > 0; };
   options_.check = [&](const search::OptimizedModel& made) -> Result<std::optional<std::string>> {

@@ -41,7 +41,7 @@ class TableBackend final : public search::Backend, private search::GraphCost {
   };
 
   static double sum(Graph graph, const Table& table) {
-    CHECK(search::assume_folded(graph).ok());
+    CHECK(search::assume_folded(graph, search::Folded::kAll).ok());
     double result = 0;
     for (const NodeId id : graph.nodes()) {
       const auto found = table.find(graph.node(id).op_type);

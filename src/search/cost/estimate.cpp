@@ -42,7 +42,7 @@ OfNode estimate(const Graph& graph, NodeId id) {
 
 double estimate(const Graph& graph) {
   Graph folded = graph;
-  if (!assume_folded(folded).ok()) return kUnknown * graph.node_count();
+  if (!assume_folded(folded, Folded::kAllButDequantized).ok()) return kUnknown * graph.node_count();
   double sum = 0;
   for (const NodeId id : folded.nodes())
     sum += folded.node(id).op && folded.node(id).op->compute ? estimate(folded, id).microseconds : kUnknown;

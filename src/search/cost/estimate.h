@@ -10,7 +10,7 @@
 
 namespace isomer::search {
 
-/// Of all nodes of a graph by themselves, in microseconds; those of constants alone take nothing.
+/// Of all nodes of a graph by themselves in another runtime, in microseconds; those of constants alone take nothing.
 double estimate(const Graph& graph);
 
 /// Of the constants that are left when all that depends on constants alone has been computed.

@@ -5,14 +5,28 @@
 #include <map>
 
 #include "graph/algorithms.h"
+#include "graph/passes/fold_constants.h"
 #include "substitutions/rewrite/subprogram.h"
 
 namespace isomer::search {
+namespace {
 
-Result<void> assume_folded(Graph& graph) {
+bool is_folded(const Node& node, Folded folded) {
+  switch (folded) {
+    case Folded::kAll: return true;
+    case Folded::kAllButDequantized: return !node.op || !dequantizes(*node.op);
+    case Folded::kHeld: return node.op && node.op->constant;
+  }
+  return true;
+}
+
+}  // namespace
+
+Result<void> assume_folded(Graph& graph, Folded folded) {
   TRY(const std::vector<NodeId> order, topological_order(graph));
   for (const NodeId id : order) {
     const Node& node = graph.node(id);
+    if (!is_folded(node, folded)) continue;
     const auto is_known = [&](ValueId input) { return !input.valid() || graph.is_constant(input); };
     const bool has_shapes = std::all_of(node.outputs.begin(), node.outputs.end(), [&](ValueId v) {
       return !v.valid() || (graph.value(v).type.has_shape() && constants(*graph.value(v).type.shape));
@@ -35,7 +49,7 @@ Result<std::pair<Cost, Cost>> GraphCost::compare(const Graph& part, const Graph&
 
 Result<TaskCost::Fused> TaskCost::fused(const Graph& part) const {
   Fused result{part, {}};
-  TRY_VOID(assume_folded(result.graph));
+  TRY_VOID(assume_folded(result.graph, Folded::kAll));
   TaskDecider as_preferred;
   TRY(result.tasks, tasks_of(result.graph, options_, Surroundings::kPart, as_preferred, timer_.table()));
   return result;

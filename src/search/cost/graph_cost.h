@@ -52,7 +52,13 @@ class TaskCost final : public GraphCost {
   int measured_ = 0;
 };
 
-/// Nodes that depend on constants alone give way to constants of their types.
-Result<void> assume_folded(Graph& graph);
+/// Which of the nodes that depend on constants alone are computed before a model runs.
+enum class Folded : uint8_t {
+  kAll,
+  kAllButDequantized,  ///< other runtimes compute with quantized numbers as they are (PassOptions::keep_composites)
+  kHeld,               ///< those that only hold a constant
+};
+/// They give way to constants of their types.
+Result<void> assume_folded(Graph& graph, Folded folded);
 
 }  // namespace isomer::search

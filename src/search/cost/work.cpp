@@ -67,33 +67,42 @@ std::optional<NodeWork> work_of(const Graph& graph, NodeId id) {
   return work;
 }
 
-Result<Work> work_of(const Graph& graph) {
-  Graph folded = graph;
-  TRY_VOID(assume_folded(folded));
+Result<Work> work_of(const Graph& whole, Folded folded) {
+  Graph graph = whole;
+  TRY_VOID(assume_folded(graph, folded));
   Work sum;
   std::set<ValueId> weights;
-  for (const NodeId id : folded.nodes()) {
-    const Node& node = folded.node(id);
+  for (const NodeId id : graph.nodes()) {
+    const Node& node = graph.node(id);
     if (node.domain == kOwnDomain)
       return unsupported(node.op_type, "an operator that other runtimes have expected, one of ours found");
     ++sum.nodes;
     for (const ValueId input : node.inputs)
-      if (input.valid() && folded.is_constant(input) && is_weight(*folded.value(input).constant)) weights.insert(input);
+      if (input.valid() && graph.is_constant(input) && is_weight(*graph.value(input).constant)) weights.insert(input);
     sum.microseconds += kStartMicroseconds;
-    const auto work = work_of(folded, id);
+    const auto work = work_of(graph, id);
     if (!work || work->is_view) continue;
     sum.operations += work->operations;
     sum.bytes += work->bytes;
     sum.microseconds += std::max(work->operations / kOperationsPerMicrosecond, work->bytes / kBytesPerMicrosecond);
   }
   for (const ValueId weight : weights)
-    sum.weight_bytes += static_cast<int64_t>(folded.value(weight).constant->bytes().size());
+    sum.weight_bytes += static_cast<int64_t>(graph.value(weight).constant->bytes().size());
   return sum;
 }
 
 bool is_no_more(const Work& work, const Work& than) {
   return work.operations <= than.operations && work.bytes <= than.bytes && work.nodes <= than.nodes &&
          work.weight_bytes <= than.weight_bytes;
+}
+
+Result<bool> needs_no_more(const Graph& graph, const Graph& than) {
+  for (const Folded folded : {Folded::kAllButDequantized, Folded::kHeld}) {
+    TRY(const Work work, work_of(graph, folded));
+    TRY(const Work most, work_of(than, folded));
+    if (!is_no_more(work, most)) return false;
+  }
+  return true;
 }
 
 Result<Cost> WorkCost::cost(const Graph& part, Effort) {

@@ -31,12 +31,13 @@ struct Work {
   double microseconds = 0;   ///< that a runtime takes which runs one after the other, roughly
 };
 
-/// Of a graph whose sizes are known; what depends on constants alone is done beforehand. Errors, kUnsupported: a node
-/// of a domain of ours, which other runtimes lack.
-Result<Work> work_of(const Graph& graph);
+/// Of a graph whose sizes are known. Errors, kUnsupported: a node of a domain of ours, which other runtimes lack.
+Result<Work> work_of(const Graph& graph, Folded folded = Folded::kAllButDequantized);
 
 /// Whether it is no more arithmetic, traffic, nodes and weights than the other.
 bool is_no_more(const Work& work, const Work& than);
+/// The same of graphs, whether a runtime computes beforehand what depends on constants alone or not.
+Result<bool> needs_no_more(const Graph& graph, const Graph& than);
 
 /// Costs without a clock: the same on every machine.
 class WorkCost final : public GraphCost {

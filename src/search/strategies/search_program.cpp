@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "graph/passes/contract.h"
+#include "graph/passes/fold_constants.h"
 #include "graph/passes/pipeline.h"
 #include "graph/passes/remove_dead.h"
 #include "search/cost/work.h"
@@ -171,10 +172,11 @@ class Improver {
   /// What a program asks of a runtime that we know nothing of.
   struct Asked {
     size_t known_together = 0;  ///< nodes that it knows as one by what they look like, as Gelu before opset 20
-    Work work;                  ///< composites that the model's opset has are one node each, as they will be written
+    int quantized_operands = 0;
+    Work work;  ///< composites that the model's opset has are one node each, as they will be written
   };
 
-  Result<Asked> asked_by(const Program& program) const {
+  Result<Asked> asked_by(const Program& program) {
     TRY(Graph graph, graph_of(program));
     PassOptions options;
     options.fp = options_.fp;
@@ -184,18 +186,32 @@ class Improver {
     Asked result;
     TRY(const auto kept, kept_nodes(graph, context));
     result.known_together = kept.size();
+    result.quantized_operands = quantized_operands(program);
     TRY_VOID(contract(graph, context));
     TRY_VOID(remove_dead(graph, context));
     TRY(result.work, work_of(graph));
     return result;
   }
 
-  bool is_welcome(const Result<Asked>& before, const Program& after) const {
+  /// Operands of sums that are dequantized for them: runtimes compute such sums of the quantized numbers.
+  int quantized_operands(const Program& program) {
+    int count = 0;
+    for (int id = 0; id < program.application_count(); ++id) {
+      if (!program.op(id) || !estimates_.reduces(program, id)) continue;
+      for (const int argument : program.arguments(id)) {
+        const int producer = program.value(argument).producer;
+        count += producer >= 0 && program.op(producer) && dequantizes(*program.op(producer));
+      }
+    }
+    return count;
+  }
+
+  bool is_welcome(const Result<Asked>& before, const Program& after) {
     return !options_.least_work || asks_no_more(asked_by(after), before);
   }
   static bool asks_no_more(const Result<Asked>& after, const Result<Asked>& before) {
     return after.ok() && before.ok() && after->known_together >= before->known_together &&
-           is_no_more(after->work, before->work);
+           after->quantized_operands >= before->quantized_operands && is_no_more(after->work, before->work);
   }
 
   Result<Searched> searched(const Program& program, Expander& expander) const {
