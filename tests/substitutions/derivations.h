@@ -84,7 +84,7 @@ class Walker {
     Graph result = start->graph;
     if (!derivation.steps.empty()) {
       result = written(now);
-      CHECK(optimize(result, passes_after(derivation, result, theory_)).ok());
+      CHECK(optimize(result, passes_after(derivation, start->graph, result, theory_)).ok());
     }
     return {std::move(model), std::move(derivation), std::move(now), std::move(result)};
   }

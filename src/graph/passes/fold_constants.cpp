@@ -180,11 +180,17 @@ class ConstantFolder {
                                        (freed.picks && freed.quantized == 0 && made.bytes <= kMostPicked));
       // Numbers that are quantized are so on purpose: runtimes compute with them as they are.
       const int64_t largest = freed.quantized > 0 ? PassOptions().largest_grown : context_.options.largest_grown;
-      const bool may_grow = is_decoded || (made.bytes <= largest && context_.may_grow(growth));
+      const bool may_grow =
+          is_decoded || is_built(needed, made) || (made.bytes <= largest && context_.may_grow(growth));
       if (growth > 0 && !may_grow) continue;
       chosen_.insert(chosen_.end(), needed.begin(), needed.end());
       drop_reads(node, left);
     }
+  }
+
+  bool is_built(const std::vector<ValueId>& values, const Size& size) const {
+    const auto is_left = [&](ValueId value) { return context_.options.left.contains(value); };
+    return !is_body_ && size.bytes <= context_.options.largest_built && std::ranges::none_of(values, is_left);
   }
 
   static void drop_reads(const Node& node, std::vector<int>& left) {
@@ -329,6 +335,21 @@ Result<int> fold(Graph& graph, PassContext& context, bool is_body) {
 }  // namespace
 
 bool dequantizes(const OpDef& op) { return op.name == "DequantizeLinear"; }
+
+std::set<ValueId> computed_of_constants(const Graph& graph) {
+  std::set<ValueId> computed;
+  const auto order = topological_order(graph);
+  if (!order.ok()) return computed;
+  for (const NodeId id : *order) {
+    const Node& node = graph.node(id);
+    const auto is_known = [&](ValueId input) {
+      return !input.valid() || graph.is_constant(input) || computed.contains(input);
+    };
+    if (std::ranges::all_of(node.inputs, is_known) && std::ranges::all_of(node.captures, is_known))
+      computed.insert(node.outputs.begin(), node.outputs.end());
+  }
+  return computed;
+}
 
 bool can_be_folded(const Graph& graph, NodeId id) {
   const Node& node = graph.node(id);

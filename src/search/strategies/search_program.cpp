@@ -379,9 +379,11 @@ class Improver {
   Result<Raced> race_between(const Program& before, const Program& after) {
     TRY(Graph first, graph_of(before));
     TRY(Graph second, graph_of(after));
+    substitutions::Derivation derivation;
+    derivation.keep_composites = before.origin().dequantized == substitutions::Dequantized::kComputed;
     for (Graph* graph : {&first, &second}) {
       fill_weights(*graph);
-      TRY_VOID(optimize(*graph, substitutions::passes_after({}, *graph, before.theory())));
+      TRY_VOID(optimize(*graph, substitutions::passes_after(derivation, Graph(), *graph, before.theory())));
     }
     TRY(const std::vector<Tensor> inputs, generate_inputs(first, {}));
     TRY(const auto runner, backend_.runner(first, inputs));

@@ -64,7 +64,7 @@ class Bisection {
     TRY(const Derived whole, derived(start, derivation_));
     TRY(const bool end_differs, differ_(model_, whole.graph));
     if (!end_differs) return std::optional<Blame>();
-    return in_passes(graph, passes_after(derivation_, graph, theory_), "after the steps");
+    return in_passes(graph, passes_after(derivation_, start.graph, graph, theory_), "after the steps");
   }
 
  private:

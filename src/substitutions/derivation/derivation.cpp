@@ -6,6 +6,7 @@
 #include <set>
 
 #include "graph/edit.h"
+#include "graph/passes/fold_constants.h"
 #include "graph/passes/pipeline.h"
 #include "substitutions/derivation/normalize.h"
 #include "substitutions/library/rules_file.h"
@@ -40,11 +41,17 @@ PassOptions passes_before(const Derivation& derivation, Theory& theory, const De
 }
 
 // Steps make constants of constants, of some weights several, and of each larger ones: what was searched for counts on
-// their being computed beforehand.
-PassOptions passes_after(const Derivation& derivation, const Graph& rewritten, Theory& theory,
+// their being computed beforehand. A file for other runtimes grows by nothing else.
+PassOptions passes_after(const Derivation& derivation, const Graph& before, const Graph& rewritten, Theory& theory,
                          const DeriveOptions& options) {
   PassOptions passes = passes_before(derivation, theory, options);
-  passes.max_growth = passes.largest_grown = std::max(passes.max_growth, kMostGrown * count_bytes(rewritten));
+  const int64_t largest = std::max(passes.max_growth, kMostGrown * count_bytes(rewritten));
+  if (derivation.keep_composites) {
+    passes.largest_built = largest;
+    passes.left = computed_of_constants(before);
+  } else {
+    passes.max_growth = passes.largest_grown = largest;
+  }
   return passes;
 }
 
@@ -110,8 +117,10 @@ Result<Derived> derived(Start start, const Derivation& derivation, const DeriveO
     if (const auto taken = take_step(program, step, *rule->second); !taken.ok()) return wrong(taken.error().message());
     result.steps.push_back({step.rule, std::move(place), float_class});
   }
-  TRY(result.graph, graph_of(program));
-  TRY(result.after, optimize(result.graph, passes_after(derivation, result.graph, theory, options)));
+  TRY(Graph rewritten, graph_of(program));
+  const PassOptions after = passes_after(derivation, result.graph, rewritten, theory, options);
+  TRY(result.after, optimize(rewritten, after));
+  result.graph = std::move(rewritten);
   return result;
 }
 

@@ -34,9 +34,10 @@ struct DeriveOptions {
   std::function<void(std::string_view)> log = nullptr;  ///< a line a pass
 };
 
-/// Those in front of the steps, and those behind them, for what the steps made.
+/// Those in front of the steps, and those behind them, for what the steps made of the graph that came of the first
+/// ones.
 PassOptions passes_before(const Derivation& derivation, Theory& theory, const DeriveOptions& options = {});
-PassOptions passes_after(const Derivation& derivation, const Graph& rewritten, Theory& theory,
+PassOptions passes_after(const Derivation& derivation, const Graph& before, const Graph& rewritten, Theory& theory,
                          const DeriveOptions& options = {});
 /// How programs of the derivation see what is dequantized.
 Dequantized dequantized(const Derivation& derivation);

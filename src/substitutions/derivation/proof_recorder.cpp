@@ -692,13 +692,14 @@ Result<ModelProof> proof_of(const Graph& model, const Derivation& derivation, co
   Graph graph = model;
   TRY_VOID(optimize(graph, recorded(passes_before(derivation, theory, options))));
   if (!derivation.steps.empty()) {
+    const Graph before = graph;
     TRY_VOID(canonicalize(graph, recorded(passes_before(derivation, theory, options))));
     TRY_VOID(recorder.changed("inference", graph));
     TRY(Program program, program_of(graph, theory, dequantized(derivation)));
     TRY_VOID(recorder.take(program, derivation.steps, derivation.rules));
     TRY(graph, graph_of(program));
     TRY_VOID(recorder.changed("steps", graph));
-    TRY_VOID(optimize(graph, recorded(passes_after(derivation, graph, theory, options))));
+    TRY_VOID(optimize(graph, recorded(passes_after(derivation, before, graph, theory, options))));
   }
   TRY_VOID(recorder.changed("inference", graph));
   TRY_VOID(recorder.finish(graph, written));
