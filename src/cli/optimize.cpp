@@ -11,6 +11,7 @@
 #include "cli/settings.h"
 #include "driver/optimize.h"
 #include "driver/staging_folder.h"
+#include "search/cost/work.h"
 #include "util/append.h"
 #include "util/output_file.h"
 #include "util/stop.h"
@@ -47,7 +48,14 @@ std::string_view purpose(const std::string& backend) {
   if (backend == "isomer")
     return "for Isomer's own kernels: other runtimes may be slower with it ('--for any' for a file that is not)";
   if (backend == "onnxruntime") return "for ONNX Runtime";
-  return "for any runtime: no step adds arithmetic, memory traffic, nodes or weights";
+  return "for any runtime: no step of the search adds arithmetic, memory traffic, nodes or weights";
+}
+
+/// Parameters such as axes aside.
+bool has_more_weights(const OptimizedFile& outcome) {
+  const auto before = search::work_of(outcome.before.graph, search::Folded::kHeld),
+             after = search::work_of(outcome.after.graph, search::Folded::kHeld);
+  return before.ok() && after.ok() && after->weight_bytes > before->weight_bytes;
 }
 
 void print_table(const Options& options, const OptimizedFile& outcome, const json& report) {
@@ -65,6 +73,8 @@ void print_table(const Options& options, const OptimizedFile& outcome, const jso
   fmt::print("written {}\n", purpose(options.choices.search.backend));
   if (options.choices.search.backend == "any" && report["nodes_after"] > report["nodes_before"])
     fmt::print("more nodes than before: reading writes out functions, and some operators that old opsets had\n");
+  if (options.choices.search.backend == "any" && has_more_weights(outcome))
+    fmt::print("more weights than before: what depends on constants alone was computed beforehand\n");
   for (const std::string& line : search_lines(outcome.made)) fmt::print("{}\n", line);
   if (!outcome.check) fmt::print("not checked (--no-check)\n");
   for (const std::string& line : outcome.check ? outcome.check->lines() : std::vector<std::string>())
