@@ -2,16 +2,12 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <filesystem>
 
-#include "graph/hash.h"
-#include "graph/onnx/export.h"
 #include "graph/text.h"
-#include "onnx/messages.h"
-#include "support/files.h"
+#include "onnx/export_fixture.h"
 
 namespace isomer::test {
 namespace {
@@ -21,38 +17,6 @@ using onnx_proto::ModelProto;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
-
-const char* const kFloat2 = "type { tensor_type { elem_type: 1 shape { dim { dim_value: 2 } } } }";
-
-std::string with_types(std::string text) {
-  for (size_t at; (at = text.find("FLOAT2")) != std::string::npos;) text.replace(at, 6, kFloat2);
-  return text;
-}
-
-ModelProto graph_model(const std::string& text) { return model_of_graph(with_types(text)); }
-
-class Export : public testing::Test {
- protected:
-  ModelProto round_trip(const ModelProto& model) {
-    const auto graph = import_message(model);
-    EXPECT_TRUE(graph.ok()) << message_of(graph);
-    if (!graph.ok()) return {};
-    const auto written = export_model(*graph, path());
-    EXPECT_TRUE(written.ok()) << message_of(written);
-    const auto back = import_model(path());
-    EXPECT_TRUE(back.ok()) << message_of(back);
-    if (!back.ok()) return {};
-    EXPECT_EQ(structural_hash(*back), structural_hash(*graph));
-    return read_message(path());
-  }
-  fs::path path() const { return scratch_.path() / "out.onnx"; }
-  std::vector<std::string> files() const {
-    std::vector<std::string> names;
-    for (const auto& entry : fs::directory_iterator(scratch_.path())) names.push_back(entry.path().filename().string());
-    return names;
-  }
-  ScratchFolder scratch_;
-};
 
 /// What data decide may be 0, and a loop's state before the first iteration, whatever the file calls them.
 TEST_F(Export, KeepsNamesOfSizesThatMayBeZero) {
@@ -408,145 +372,6 @@ TEST_F(Export, RenamesWhatWouldHideACapture) {
   const auto& node = written.graph().node(1);
   EXPECT_EQ(node.attribute(0).g().node(0).input(0), "t");
   EXPECT_EQ(node.attribute(1).g().output(0).name(), "t_1");
-}
-
-/// 300 floats beside the model, 2 in it.
-ModelProto external_model(const std::string& location) {
-  return graph_model(fmt::format(R"(
-    name: "g" node {{ input: "w" input: "i" output: "y" op_type: "Gather" }} node {{ input: "y" input: "b" output: "z" op_type: "Add" }}
-    input {{ name: "i" type {{ tensor_type {{ elem_type: 7 shape {{ dim {{ dim_value: 2 }} }} }} }} }} output {{ name: "z" FLOAT2 }}
-    initializer {{ name: "w" data_type: 1 dims: 300 data_location: 1 external_data {{ key: "location" value: "{0}" }} }}
-    initializer {{ name: "b" data_type: 1 dims: 2 data_location: 1 external_data {{ key: "location" value: "{0}" }}
-                  external_data {{ key: "offset" value: "1200" }} }})",
-                                 location));
-}
-
-TEST_F(Export, PutsWeightsBesideTheModelWhereTheyWere) {
-  for (const auto& [location, expected] :
-       std::vector<std::pair<std::string, std::string>>{{"in.weights", "out.weights"},
-                                                        {"sub/in.onnx.data", "out.onnx.data"},
-                                                        {"model.onnx_data", "out.onnx_data"},
-                                                        {"weights", "out.data"},
-                                                        {"in.onnx", "out.onnx.data"}}) {
-    ScratchFolder source;
-    fs::create_directories(source.path() / "sub");
-    std::string data(1208, '\0');
-    for (size_t i = 0; i < data.size(); ++i) data[i] = static_cast<char>(i % 120);
-    write_file(source.path() / location, data);
-    write_message(source.path() / "the_model", external_model(location));
-    const auto graph = import_model(source.path() / "the_model");
-    ASSERT_TRUE(graph.ok()) << message_of(graph);
-    const auto done = export_model(*graph, path());
-    ASSERT_TRUE(done.ok()) << message_of(done);
-    EXPECT_THAT(files(), testing::UnorderedElementsAre("out.onnx", expected)) << location;
-    const ModelProto written = read_message(path());
-    const auto& large = written.graph().initializer(0);
-    EXPECT_EQ(large.external_data(0).value(), expected);
-    EXPECT_EQ(large.external_data(2).value(), "1200");
-    EXPECT_EQ(written.graph().initializer(1).raw_data(), data.substr(1200)) << "small tensors move into the model";
-    const auto back = import_model(path());
-    ASSERT_TRUE(back.ok()) << message_of(back);
-    EXPECT_EQ(structural_hash(*back), structural_hash(*graph));
-    fs::remove(path());
-    fs::remove(scratch_.path() / expected);
-  }
-}
-
-TEST_F(Export, PutsElementsOfLessThanAByteBesideTheModel) {
-  auto graph = parse_graph(R"(opset 21
-graph g(x: float32[1,64]) -> (y: float32[1,64]) {
-  q: int4[64,64] = random 1
-  s: float32[] = {0.5}
-  w = DequantizeLinear(q, s)
-  y = MatMul(x, w)
-}
-)");
-  ASSERT_TRUE(graph.ok()) << message_of(graph);
-  graph->edit_info().external_data = "in.weights";
-  const auto done = export_model(*graph, path());
-  ASSERT_TRUE(done.ok()) << message_of(done);
-  const ModelProto written = read_message(path());
-  const auto& weights = written.graph().initializer(0);
-  ASSERT_EQ(weights.external_data_size(), 3);
-  EXPECT_EQ(weights.external_data(2).value(), "2048");
-  const auto back = import_model(path());
-  ASSERT_TRUE(back.ok()) << message_of(back);
-  const auto elements = [](const Graph& one) {
-    for (const ValueId id : one.values())
-      if (one.value(id).name == "q") return one.value(id).constant->integers();
-    return std::vector<int64_t>();
-  };
-  EXPECT_EQ(elements(*back).size(), 4096U);
-  EXPECT_EQ(elements(*back), elements(*graph));
-}
-
-TEST_F(Export, PutsMuchWeightBesideTheModel) {
-  const auto graph = import_message(graph_model(R"(
-    name: "g" node { input: "x" input: "w" output: "y" op_type: "Mul" } node { input: "y" input: "v" output: "z" op_type: "Add" }
-    input { name: "x" FLOAT2 } output { name: "z" }
-    initializer { name: "w" data_type: 1 dims: 200 dims: 2 raw_data: "" } initializer { name: "v" data_type: 1 dims: 100 dims: 1 dims: 2 raw_data: "" })"));
-  EXPECT_THAT(message_of(graph), HasSubstr("raw_data of 1600 bytes"));
-  ModelProto model = graph_model(R"(
-    name: "g" node { input: "x" input: "w" output: "y" op_type: "Mul" }
-    input { name: "x" FLOAT2 } output { name: "y" } initializer { name: "w" data_type: 1 dims: 200 dims: 2 })");
-  model.mutable_graph()->mutable_initializer(0)->set_raw_data(std::string(1600, '\1'));
-  const auto heavy = import_message(model);
-  ASSERT_TRUE(heavy.ok()) << message_of(heavy);
-  ASSERT_TRUE(export_model(*heavy, path(), {.inline_bytes = 1600}).ok());
-  EXPECT_THAT(files(), ElementsAre("out.onnx"));
-  ASSERT_TRUE(export_model(*heavy, path(), {.inline_bytes = 1599}).ok());
-  EXPECT_THAT(files(), testing::UnorderedElementsAre("out.onnx", "out.data"));
-}
-
-TEST_F(Export, ReplacesItsOwnInput) {
-  write_file(scratch_.path() / "out.weights", std::string(1208, '\1'));
-  write_message(path(), external_model("out.weights"));
-  const auto graph = import_model(path());
-  ASSERT_TRUE(graph.ok()) << message_of(graph);
-  const Hash128 before = structural_hash(*graph);
-  for (const char* weights : {"out-2.weights", "out.weights"}) {
-    ASSERT_TRUE(export_model(*graph, path()).ok());
-    EXPECT_THAT(files(), testing::UnorderedElementsAre("out.onnx", weights));
-    const auto back = import_model(path());
-    ASSERT_TRUE(back.ok()) << message_of(back);
-    EXPECT_EQ(structural_hash(*back), before);
-  }
-}
-
-TEST_F(Export, LeavesNothingWhereWeightsChangedMeanwhile) {
-  ScratchFolder source;
-  write_file(source.path() / "w.data", std::string(1208, '\1'));
-  write_message(source.path() / "m.onnx", external_model("w.data"));
-  const auto graph = import_model(source.path() / "m.onnx");
-  ASSERT_TRUE(graph.ok()) << message_of(graph);
-  fs::resize_file(source.path() / "w.data", 5000);
-  EXPECT_THAT(message_of(export_model(*graph, path())), HasSubstr("a file that changed"));
-  EXPECT_THAT(files(), testing::IsEmpty());
-}
-
-TEST_F(Export, LeavesNothingWhereItFails) {
-  const auto graph = import_message(graph_model(R"(
-    name: "g" node { input: "x" output: "y" op_type: "Relu" } input { name: "x" FLOAT2 } output { name: "y" FLOAT2 })"));
-  ASSERT_TRUE(graph.ok());
-  EXPECT_FALSE(export_model(*graph, scratch_.path() / "missing/out.onnx").ok());
-  fs::create_directory(path());
-  EXPECT_THAT(message_of(export_model(*graph, path())), HasSubstr("a regular file to replace expected"));
-  EXPECT_THAT(files(), ElementsAre("out.onnx"));
-  EXPECT_THAT(message_of(export_model(*graph, "/dev/null")), HasSubstr("a regular file to replace expected"));
-  EXPECT_TRUE(fs::is_character_file("/dev/null"));
-}
-
-TEST_F(Export, FollowsALinkAndKeepsPermissions) {
-  const auto graph = import_message(graph_model(R"(
-    name: "g" node { input: "x" output: "y" op_type: "Relu" } input { name: "x" FLOAT2 } output { name: "y" FLOAT2 })"));
-  ASSERT_TRUE(graph.ok());
-  write_file(scratch_.path() / "real.onnx", "old");
-  fs::permissions(scratch_.path() / "real.onnx", fs::perms::owner_read | fs::perms::owner_write);
-  fs::create_symlink("real.onnx", path());
-  ASSERT_TRUE(export_model(*graph, path()).ok());
-  EXPECT_TRUE(fs::is_symlink(path()));
-  EXPECT_EQ(fs::status(path()).permissions(), fs::perms::owner_read | fs::perms::owner_write);
-  EXPECT_TRUE(import_model(scratch_.path() / "real.onnx").ok());
 }
 
 }  // namespace
