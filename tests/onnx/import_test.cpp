@@ -242,6 +242,33 @@ INSTANTIATE_TEST_SUITE_P(
                   "call (F): at most 1 inputs and 1 outputs expected, 2 and 1 found"}),
     [](const auto& info) { return info.param.name; });
 
+/// An inner value that is called as the inner value of a call beside it would be.
+TEST(Import, KeepsInnerNamesOfNestedCallsApart) {
+  const std::string inner =
+      "functions { name: 'Inner' domain: 'local' input: 'a' output: 'b' opset_import { version: 21 } "
+      "node { input: 'a' output: 't' op_type: 'Neg' } node { input: 't' output: 'b' op_type: 'Exp' } } ";
+  const std::string outer =
+      "functions { name: 'F' domain: 'local' input: 'a' input: 'c' output: 'b' opset_import { version: 21 } "
+      "opset_import { domain: 'local' version: 1 } node { input: 'a' input: 'a' output: 'inner/1/t' op_type: 'Add' } ";
+  const std::string call = "node { name: 'inner' input: 'a' output: 'u' op_type: 'Inner' domain: 'local' } ",
+                    product = "node { input: 'inner/1/t' input: 'u' output: 'b' op_type: 'Mul' } ",
+                    other = "g { node { input: 'a' output: 'e' op_type: 'Identity' } output { name: 'e' } } ";
+  const std::string in_body =
+      "node { input: 'c' output: 'b' op_type: 'If' attribute { name: 'then_branch' type: 5 g { " + call + product +
+      "output { name: 'b' } } } attribute { name: 'else_branch' type: 5 " + other + "} } ";
+  for (const std::string& body : {call + product, in_body}) {
+    const auto graph = import_message(model_message(
+        with_types("ir_version: 10 opset_import { version: 21 } opset_import { domain: 'local' version: 1 } graph { "
+                   "name: 'g' " XY "input { name: 'c' BOOL } node { name: 'f' input: 'x' input: 'c' output: 'y' "
+                   "op_type: 'F' domain: 'local' } } " +
+                   inner + outer + body + "}")));
+    ASSERT_TRUE(graph.ok()) << message_of(graph);
+    const std::string text = print_graph(*graph);
+    EXPECT_THAT(text, HasSubstr("f/0/inner/1/t: float32[2] = Add(x, x)"));
+    EXPECT_THAT(text, HasSubstr("f/0/inner/2/t: float32[2] = Neg(x)"));
+  }
+}
+
 TEST(Import, RefusesWhatIsNoModel) {
   EXPECT_THAT(message_of(import_bytes("")), HasSubstr("an empty file found"));
   EXPECT_THAT(message_of(import_bytes("x")), HasSubstr("no protocol buffer found at offset 0"));

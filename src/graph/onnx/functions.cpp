@@ -236,13 +236,14 @@ class Expander {
     for (const auto& input : graph.input()) collect_prefixes(input.name());
     for (const auto& tensor : graph.initializer()) collect_prefixes(tensor.name());
     for (const auto& sparse : graph.sparse_initializer()) collect_prefixes(sparse.values().name());
-    for (const NodeProto& node : graph.node()) {
-      for (const std::string& input : node.input()) collect_prefixes(input);
-      for (const std::string& output : node.output()) collect_prefixes(output);
-      for (const AttributeProto& attribute : node.attribute()) {
-        if (attribute.has_g()) collect_names(attribute.g());
-        for (const GraphProto& body : attribute.graphs()) collect_names(body);
-      }
+    for (const NodeProto& node : graph.node()) collect_names(node);
+  }
+  void collect_names(const NodeProto& node) {
+    for (const std::string& input : node.input()) collect_prefixes(input);
+    for (const std::string& output : node.output()) collect_prefixes(output);
+    for (const AttributeProto& attribute : node.attribute()) {
+      if (attribute.has_g()) collect_names(attribute.g());
+      for (const GraphProto& body : attribute.graphs()) collect_names(body);
     }
   }
 
@@ -274,7 +275,11 @@ class Expander {
                      function->input_size(), function->output_size(), node.input_size(), node.output_size());
     add_passed_through(*function, node, out);
     const Inliner inliner(*function, node, fresh_prefix(node), opsets_);
-    for (int i = 0; i < function->node_size(); ++i) TRY_VOID(place(inliner.copy(function->node(i)), i, out));
+    std::vector<NodeProto> copies;
+    copies.reserve(function->node_size());
+    for (const NodeProto& inner : function->node()) copies.push_back(inliner.copy(inner));
+    for (const NodeProto& copy : copies) collect_names(copy);  // before calls among them get prefixes
+    for (size_t i = 0; i < copies.size(); ++i) TRY_VOID(place(std::move(copies[i]), static_cast<int>(i), out));
     add_repeated(*function, node, out);
     return {};
   }
