@@ -230,6 +230,59 @@ ModelProto call_chain(int depth, int times) {
   return calling(functions);
 }
 
+/// Of the domain "f", with `times` nodes that refer to the call's attribute `value`: ours or calls of F1.
+FunctionProto referring(const std::string& name, const std::string& op, int times) {
+  FunctionProto result = function(name, node_of("b = Relu(a)"));
+  for (int k = 0; k < times; ++k) {
+    NodeProto& node = *result.add_node();
+    node = node_of("c = " + op + "(a)");
+    node.set_output(0, "c" + std::to_string(k));
+    auto& attribute = *node.add_attribute();
+    attribute.set_name("value");
+    attribute.set_ref_attr_name("value");
+  }
+  return result;
+}
+
+/// y = f.F0(x) with 1000 numbers, or a body of 1000 nodes.
+NodeProto call_with_ints(int count) {
+  NodeProto call = node_of("y = f.F0<value=[1]>(x)");
+  for (int k = 1; k < count; ++k) call.mutable_attribute(0)->add_ints(1);
+  return call;
+}
+NodeProto call_with_body(int nodes) {
+  NodeProto call = node_of("y = f.F0<value={-> v0 | v0 = Relu(x)}>(x)");
+  auto& body = *call.mutable_attribute(0)->mutable_g();
+  for (int k = 1; k < nodes; ++k) {
+    NodeProto& node = *body.add_node();
+    node = body.node(0);
+    node.set_output(0, "v" + std::to_string(k));
+  }
+  return call;
+}
+
+std::string calling_with(const NodeProto& call, const std::vector<FunctionProto>& functions) {
+  ModelProto model = calling(functions);
+  *model.mutable_graph()->mutable_node(0) = call;
+  return serialized(model);
+}
+
+/// A call of a function of so many inputs that it gives on, and calls of it that give one.
+std::string with_formals(int formals, int calls) {
+  FunctionProto many = function("F0", node_of("b = Relu(a)"));
+  std::string call = bytes_field(4, "F0") + bytes_field(7, "f") + bytes_field(1, "x") + bytes_field(2, "y");
+  for (int k = 0; k < formals; ++k) {
+    many.add_input("i" + std::to_string(k));
+    many.add_output("i" + std::to_string(k));
+    call += bytes_field(1, "x") + bytes_field(2, "w" + std::to_string(k));
+  }
+  std::string graph = bytes_field(1, call);
+  for (int i = 0; i < calls; ++i)
+    graph += bytes_field(
+        1, bytes_field(1, "x") + bytes_field(2, "v" + std::to_string(i)) + bytes_field(4, "F0") + bytes_field(7, "f"));
+  return serialized(calling({many}, "first = Neg(x: f32[2])")) + bytes_field(7, graph);
+}
+
 HostileCase model_case(std::string name, std::string sentence, const ModelProto& model) {
   return {std::move(name), [bytes = serialized(model)] { return bytes; }, std::move(sentence)};
 }
@@ -327,6 +380,22 @@ std::vector<HostileCase> functions() {
       model_case("calls_double_22_times", "nodes after expansion expected", call_chain(23, 2)),
       model_case("calls_double_31_times", "nodes after expansion expected", call_chain(32, 2)),
       {"calls_times_1000", [] { return serialized(call_chain(12, 1000)); }, "nodes after expansion expected"},
+      // What a call gives is copied wherever the function refers to it.
+      {"call_gives_numbers_to_1000_nodes",
+       [] { return calling_with(call_with_ints(100'000), {referring("F0", "f.Own", 1000)}); },
+       "bytes after expansion expected"},
+      {"call_gives_body_to_1100_nodes",
+       [] { return calling_with(call_with_body(1000), {referring("F0", "f.Own", 1100)}); },
+       "nodes after expansion expected"},
+      {"call_gives_body_on",
+       [] { return calling_with(call_with_body(1000), {referring("F0", "f.F1", 40), referring("F1", "f.Own", 40)}); },
+       "nodes after expansion expected"},
+      {"call_gives_numbers_to_few_nodes",
+       [] { return calling_with(call_with_ints(1000), {referring("F0", "f.F1", 4), referring("F1", "f.Own", 4)}); },
+       ""},
+      {"function_of_30000_formals", [] { return with_formals(30'000, 1); }, ""},
+      {"calls_of_function_of_30000_formals", [] { return with_formals(30'000, 30'000); },
+       "bytes after expansion expected"},
       {"calls_50000_times",
        [] {
          std::string graph;

@@ -50,12 +50,31 @@ void for_each_node(const Nodes& nodes, const Visit& visit) {
   }
 }
 
-/// What a list of nodes becomes when every call in it is expanded; saturating.
+/// What calls add to a list of nodes when every one in it is expanded; saturating.
 struct Expansion {
-  int64_t nodes = 0;
-  int64_t bytes = 0;   ///< of messages, about
+  int64_t nodes = 0;   ///< those of the list, too
+  int64_t bytes = 0;   ///< of messages
   int64_t height = 0;  ///< calls within one another
+  /// How often the list's attributes refer to each one of the function's: a call's value is copied so often.
+  std::map<std::string, int64_t> references;
 };
+
+/// Into `total`, but for the references: those of another function are not the list's.
+void add_size(Expansion& total, const Expansion& part, int64_t times) {
+  total.nodes = te::saturating_add(total.nodes, te::saturating_mul(part.nodes, times));
+  total.bytes = te::saturating_add(total.bytes, te::saturating_mul(part.bytes, times));
+  total.height = std::max(total.height, part.height);
+}
+
+int64_t references(const Expansion& expansion, const std::string& name) {
+  const auto found = expansion.references.find(name);
+  return found == expansion.references.end() ? 0 : found->second;
+}
+
+void add_reference(Expansion& total, const std::string& name, int64_t times) {
+  int64_t& count = total.references[name];
+  count = te::saturating_add(count, times);
+}
 
 class Library {
  public:
@@ -81,54 +100,85 @@ class Library {
     return found == functions_.end() ? nullptr : found->second;
   }
 
+  /// Of nodes that stay where they are.
   template <class Nodes>
   Result<Expansion> measure(const Nodes& nodes, const ImportLimits& limits, int64_t depth) {
     Expansion total;
-    for (const NodeProto& node : nodes)
-      total.bytes = te::saturating_add(total.bytes, static_cast<int64_t>(node.ByteSizeLong()));
-    std::optional<Error> failure;
-    for_each_node(nodes, [&](const NodeProto& node) {
-      total.nodes = te::saturating_add(total.nodes, 1);
-      total.bytes = te::saturating_add(total.bytes, kNodeBytes);
-      const FunctionProto* function = failure ? nullptr : called_by(node);
-      if (!function) return;
-      if (may_be_operator(node)) {
-        failure = invalid(function_label(*function),
-                          "a name that no operator may have expected: runtimes differ in which of the two '{}' calls",
-                          node.op_type());
-        return;
-      }
-      const auto inner = measure(*function, limits, depth + 1);
-      if (!inner.ok()) {
-        failure = inner.error();
-        return;
-      }
-      total.nodes = te::saturating_add(total.nodes, inner->nodes);
-      total.bytes = te::saturating_add(total.bytes, inner->bytes);
-      total.height = std::max(total.height, inner->height + 1);
-    });
-    if (failure) return *failure;
+    for (const NodeProto& node : nodes) TRY_VOID(measure(node, limits, depth, total));
     return total;
   }
 
  private:
-  /// A message, and what the graph keeps for a node.
-  static constexpr int64_t kNodeBytes = 1200;
+  /// What is kept of a call for each name and attribute that the function declares, while it is expanded.
+  static constexpr int64_t kFormalBytes = 128;
+  /// What each name in a copy is longer by, at most: what the call is called, and a number.
+  static constexpr int64_t kPrefixBytes = 110;
 
-  Result<Expansion> measure(const FunctionProto& function, const ImportLimits& limits, int64_t depth) {
+  Result<void> measure(const NodeProto& node, const ImportLimits& limits, int64_t depth, Expansion& total) {
+    total.nodes = te::saturating_add(total.nodes, 1);
+    const Expansion* call = nullptr;
+    const FunctionProto* function = called_by(node);
+    if (function) {
+      if (may_be_operator(node))
+        return invalid(function_label(*function),
+                       "a name that no operator may have expected: runtimes differ in which of the two '{}' calls",
+                       node.op_type());
+      TRY(call, measure(*function, limits, depth + 1));
+      add_size(total, *call, 1);
+    }
+    int64_t height = 0;
+    for (const AttributeProto& attribute : node.attribute()) {
+      const int64_t times = call ? references(*call, attribute.name()) : 1;
+      if (!attribute.ref_attr_name().empty()) {
+        add_reference(total, attribute.ref_attr_name(), times);
+        continue;
+      }
+      TRY(Expansion value, measure(attribute, limits, depth));
+      if (call) value.bytes = te::saturating_add(value.bytes, static_cast<int64_t>(attribute.SpaceUsedLong()));
+      add_size(total, value, times);
+      for (const auto& [name, count] : value.references) add_reference(total, name, te::saturating_mul(count, times));
+      height = std::max(height, value.height);
+    }
+    if (call) total.height = std::max(total.height, call->height + 1 + height);
+    return {};
+  }
+
+  Result<Expansion> measure(const AttributeProto& attribute, const ImportLimits& limits, int64_t depth) {
+    Expansion total;
+    if (attribute.has_g())
+      for (const NodeProto& node : attribute.g().node()) TRY_VOID(measure(node, limits, depth, total));
+    for (const GraphProto& body : attribute.graphs())
+      for (const NodeProto& node : body.node()) TRY_VOID(measure(node, limits, depth, total));
+    return total;
+  }
+
+  /// Of a call that gives no attributes.
+  Result<const Expansion*> measure(const FunctionProto& function, const ImportLimits& limits, int64_t depth) {
     const auto too_deep = [&] {
       return invalid("functions", "calls nested at most {} deep expected, more found", limits.call_depth);
     };
     if (const auto known = measured_.find(&function); known != measured_.end()) {
       if (!known->second) return invalid(function_label(function), "a function that does not call itself expected");
       if (depth + known->second->height > limits.call_depth) return too_deep();
-      return *known->second;
+      return &*known->second;
     }
     if (depth > limits.call_depth) return too_deep();
     measured_[&function] = std::nullopt;  // meeting it again before it is measured is recursion
-    TRY(const Expansion expansion, measure(function.node(), limits, depth));
-    measured_[&function] = expansion;
-    return expansion;
+    TRY(Expansion total, measure(function.node(), limits, depth));
+    int64_t bytes = kFormalBytes * (int64_t{function.input_size()} + function.output_size() +
+                                    function.attribute_proto_size() + function.opset_import_size());
+    for (const NodeProto& node : function.node()) bytes += static_cast<int64_t>(node.SpaceUsedLong());
+    for_each_node(function.node(),
+                  [&](const NodeProto& node) { bytes += kPrefixBytes * (node.input_size() + node.output_size()); });
+    total.bytes = te::saturating_add(total.bytes, bytes);
+    for (const AttributeProto& fallback : function.attribute_proto()) {
+      TRY(Expansion value, measure(fallback, limits, depth));
+      value.bytes = te::saturating_add(value.bytes, static_cast<int64_t>(fallback.SpaceUsedLong()));
+      add_size(total, value, references(total, fallback.name()));
+    }
+    std::optional<Expansion>& kept = measured_[&function];
+    kept = std::move(total);
+    return &*kept;
   }
 
   std::map<FunctionKey, const FunctionProto*> functions_;
@@ -273,36 +323,43 @@ class Expander {
     if (node.input_size() > function->input_size() || node.output_size() > function->output_size())
       return invalid(file_label(node, position), "at most {} inputs and {} outputs expected, {} and {} found",
                      function->input_size(), function->output_size(), node.input_size(), node.output_size());
-    add_passed_through(*function, node, out);
+    const Positions inputs = input_positions(*function);
+    add_passed_through(*function, inputs, node, out);
     const Inliner inliner(*function, node, fresh_prefix(node), opsets_);
     std::vector<NodeProto> copies;
     copies.reserve(function->node_size());
     for (const NodeProto& inner : function->node()) copies.push_back(inliner.copy(inner));
     for (const NodeProto& copy : copies) collect_names(copy);  // before calls among them get prefixes
     for (size_t i = 0; i < copies.size(); ++i) TRY_VOID(place(std::move(copies[i]), static_cast<int>(i), out));
-    add_repeated(*function, node, out);
+    add_repeated(*function, inputs, node, out);
     return {};
   }
 
+  using Positions = std::unordered_map<std::string_view, int>;
+  static Positions input_positions(const FunctionProto& function) {
+    Positions positions;
+    for (int k = 0; k < function.input_size(); ++k) positions.emplace(function.input(k), k);
+    return positions;
+  }
+
   /// A formal that is both input and output needs a node to become the output.
-  static void add_passed_through(const FunctionProto& function, const NodeProto& call,
+  static void add_passed_through(const FunctionProto& function, const Positions& inputs, const NodeProto& call,
                                  google::protobuf::RepeatedPtrField<NodeProto>& out) {
     for (int i = 0; i < call.output_size(); ++i)
-      for (int k = 0; k < call.input_size(); ++k)
-        if (function.output(i) == function.input(k) && !call.output(i).empty())
-          add_identity(call.input(k), call.output(i), out);
+      if (const auto input = inputs.find(function.output(i));
+          input != inputs.end() && input->second < call.input_size() && !call.output(i).empty())
+        add_identity(call.input(input->second), call.output(i), out);
   }
 
   /// So do the others of several outputs that are one formal.
-  static void add_repeated(const FunctionProto& function, const NodeProto& call,
+  static void add_repeated(const FunctionProto& function, const Positions& inputs, const NodeProto& call,
                            google::protobuf::RepeatedPtrField<NodeProto>& out) {
     std::unordered_map<std::string, std::string> last;
     for (int i = 0; i < call.output_size(); ++i)
       if (!call.output(i).empty()) last[function.output(i)] = call.output(i);
     for (int i = 0; i < call.output_size(); ++i)
       if (const std::string& made = last[function.output(i)];
-          !call.output(i).empty() && call.output(i) != made &&
-          std::find(function.input().begin(), function.input().end(), function.output(i)) == function.input().end())
+          !call.output(i).empty() && call.output(i) != made && !inputs.contains(function.output(i)))
         add_identity(made, call.output(i), out);
   }
 
