@@ -306,6 +306,33 @@ TEST_F(Export, ListsInitializersAsInputsBeforeIr4) {
   EXPECT_EQ(written.graph().initializer(0).name(), "w");
 }
 
+/// Of a body they would be inputs that its operator does not give, and the reader of either must find a constant.
+TEST_F(Export, WritesConstantsOfBodiesAsNodesBeforeIr4) {
+  for (const std::string_view made :
+       {"node { output: 'w' op_type: 'Constant' attribute { name: 'value' type: 4 t { data_type: 1 dims: 2 float_data: "
+        "[1, 2] } } }",
+        "input { name: 'w' FLOAT2 } initializer { name: 'w' data_type: 1 dims: 2 float_data: [1, 2] }"}) {
+    ModelProto model = graph_model(fmt::format(R"(
+      name: "g" node {{ input: "c" output: "y" op_type: "If"
+        attribute {{ name: "then_branch" type: 5 g {{ name: "then" {}
+          node {{ input: "x" input: "w" output: "t" op_type: "Add" }} output {{ name: "t" FLOAT2 }} }} }}
+        attribute {{ name: "else_branch" type: 5 g {{ name: "else" node {{ input: "x" output: "e" op_type: "Neg" }}
+          output {{ name: "e" FLOAT2 }} }} }} }}
+      input {{ name: "x" FLOAT2 }} input {{ name: "c" type {{ tensor_type {{ elem_type: 9 shape {{ }} }} }} }}
+      output {{ name: "y" FLOAT2 }})",
+                                               made));
+    model.set_ir_version(3);
+    model.mutable_opset_import(0)->set_version(8);
+    const ModelProto written = round_trip(model);
+    const auto& body = written.graph().node(0).attribute(1).g();
+    ASSERT_EQ(body.name(), "then");
+    EXPECT_EQ(body.input_size(), 0);
+    EXPECT_EQ(body.initializer_size(), 0);
+    EXPECT_EQ(body.node(0).op_type(), "Constant");
+    EXPECT_EQ(body.node(1).input(1), body.node(0).output(0));
+  }
+}
+
 TEST_F(Export, KeepsDefaultsOfInputs) {
   const ModelProto written = round_trip(graph_model(R"(
     name: "g" node { input: "x" input: "w" output: "y" op_type: "Add" }

@@ -95,7 +95,7 @@ class GraphWriter {
     const bool parsed = parse_nested(graph_.extra, proto);
     CHECK(parsed) << graph_.name;
     if (!graph_.name.empty()) proto.set_name(graph_.name);
-    write_constant_outputs(proto);
+    write_constant_nodes(proto);
     TRY(const std::vector<NodeId> order, topological_order(graph_));
     for (const NodeId id : order) TRY_VOID(write_node(graph_.node(id), *proto.add_node()));
     for (const ValueId id : graph_.inputs()) *proto.add_input() = interface_info(id, names_.of(id));
@@ -110,7 +110,12 @@ class GraphWriter {
     bool input = false, output = false, capture = false;
   };
   const Role& role(ValueId id) const { return roles_[id.index]; }
-  bool is_constant_output(ValueId id) const { return graph_.is_constant(id) && role(id).output && !role(id).capture; }
+  bool is_before_ir_4() const { return graph_.info().ir_version < 4; }
+  /// An initializer would have to be an input too before IR 4, of which a body has as many as its operator gives it;
+  /// and not every runtime takes one for an output.
+  bool is_constant_node(ValueId id) const {
+    return graph_.is_constant(id) && (role(id).output || (is_body_ && is_before_ir_4())) && !role(id).capture;
+  }
 
   ValueInfoProto info(const Value& value, const std::string& name, const ValueType& known) const {
     return value_info(value, name, known, [this](const std::string& size) { return free_.contains(size); });
@@ -122,11 +127,10 @@ class GraphWriter {
     return info(value, name, declared ? *value.declared : value.type);
   }
 
-  /// As Constant nodes: an initializer would have to be an input too before IR 4, and not every runtime takes one for
-  /// an output.
-  void write_constant_outputs(GraphProto& proto) const {
+  void write_constant_nodes(GraphProto& proto) const {
+    const std::vector<int> uses = graph_.use_counts();
     for (const ValueId id : graph_.values()) {
-      if (!is_constant_output(id)) continue;
+      if (!is_constant_node(id) || uses[id.index] == 0) continue;
       NodeProto& node = *proto.add_node();
       node.set_op_type("Constant");
       node.add_output(names_.of(id));
@@ -185,7 +189,7 @@ class GraphWriter {
     const std::vector<int> uses = graph_.use_counts();
     for (const ValueId id : graph_.values()) {
       const Value& value = graph_.value(id);
-      if (!value.constant || role(id).capture || is_constant_output(id)) continue;
+      if (!value.constant || role(id).capture || is_constant_node(id)) continue;
       if (uses[id.index] == 0 && !role(id).input) continue;
       write_constant(id, proto, initializers);
     }

@@ -235,7 +235,7 @@ class GraphBuilder {
         return invalid(info.name(), "an initializer of shape {} expected, {} found", text(*type.shape),
                        text(*value.type.shape));
       add_extra(value, info);
-      if (info_.ir_version < 4 && !outer_) continue;
+      if (info_.ir_version < 4) continue;
       if (type.is_tensor()) value.type = type;
       value.declared = std::move(type);
       value.content.reset();
