@@ -333,6 +333,23 @@ TEST_F(Export, WritesConstantsOfBodiesAsNodesBeforeIr4) {
   }
 }
 
+/// What is omitted before a list is counted: the list begins behind it.
+TEST_F(Export, ListsOmittedInputsBeforeAList) {
+  const char* const kTypes[] = {"type { tensor_type { elem_type: 7 shape { } } }",
+                                "type { tensor_type { elem_type: 9 shape { } } }"};
+  for (const int opset : {11, 21}) {
+    ModelProto model = model_of_graph(with_types(fmt::format(R"(
+      name: "g" node {{ input: "m" input: "" output: "s" op_type: "Loop" attribute {{ name: "body" type: 5 g {{
+        name: "b" input {{ name: "i" {0} }} input {{ name: "c" {1} }}
+        node {{ input: "c" output: "d" op_type: "Identity" }} node {{ input: "x" output: "r" op_type: "Neg" }}
+        output {{ name: "d" {1} }} output {{ name: "r" FLOAT2 }} }} }} }}
+      input {{ name: "m" {0} }} input {{ name: "x" FLOAT2 }} output {{ name: "s" }})",
+                                                             kTypes[0], kTypes[1])));
+    model.mutable_opset_import(0)->set_version(opset);
+    EXPECT_THAT(round_trip(model).graph().node(0).input(), ElementsAre("m", ""));
+  }
+}
+
 TEST_F(Export, KeepsDefaultsOfInputs) {
   const ModelProto written = round_trip(graph_model(R"(
     name: "g" node { input: "x" input: "w" output: "y" op_type: "Add" }

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "graph/onnx/outputs.h"
+#include "graph/onnx/arity.h"
 #include "graph/op_def.h"
 
 namespace isomer {

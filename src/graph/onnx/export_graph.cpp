@@ -9,11 +9,11 @@
 #include "graph/algorithms.h"
 #include "graph/each_dim.h"
 #include "graph/node_form.h"
+#include "graph/onnx/arity.h"
 #include "graph/onnx/export_attribute.h"
 #include "graph/onnx/export_names.h"
 #include "graph/onnx/extra.pb.h"
 #include "graph/onnx/import_graph.h"
-#include "graph/onnx/outputs.h"
 #include "graph/onnx/parse.h"
 #include "graph/onnx/sparse_writer.h"
 #include "graph/onnx/tensor_writer.h"
@@ -151,6 +151,7 @@ class GraphWriter {
     }
     drop_trailing_empty(*proto.mutable_input());
     drop_trailing_empty(*proto.mutable_output());
+    while (proto.input_size() < static_cast<int>(least_inputs(node))) proto.add_input("");
     if (!node.name.empty()) proto.set_name(unique_node_name(node.name));
     proto.set_op_type(node.op_type);
     if (!node.domain.empty()) proto.set_domain(node.domain);

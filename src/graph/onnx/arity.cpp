@@ -1,10 +1,16 @@
-#include "graph/onnx/outputs.h"
+#include "graph/onnx/arity.h"
 
 #include <algorithm>
 
 #include "graph/op_def.h"
 
 namespace isomer {
+
+size_t least_inputs(const Node& node) {
+  const OpDef* op = node.op ? node.op : find_op(node.domain, node.op_type);
+  const bool ends_in_list = op && !op->inputs.empty() && op->inputs.back().arity == Parameter::Arity::kVariadic;
+  return ends_in_list ? op->inputs.size() - 1 : 0;
+}
 
 size_t least_outputs(const Node& node) {
   if (node.is_opaque()) return 0;
