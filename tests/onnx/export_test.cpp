@@ -114,6 +114,45 @@ TEST_F(Export, KeepsWhatTheGraphDoesNotRead) {
   EXPECT_EQ(written.DebugString(), model.DebugString());
 }
 
+TEST_F(Export, KeepsFunctionsOfTrainingWithTheirData) {
+  const ModelProto model = model_message(with_types(R"(
+    ir_version: 10 opset_import { version: 21 } opset_import { domain: "local" version: 1 }
+    training_info { algorithm { node { input: "x" output: "z" op_type: "Scale" domain: "local" } } }
+    functions { name: "Scale" domain: "local" input: "a" output: "b" opset_import { version: 21 }
+      node { output: "c" op_type: "Constant" attribute { name: "value" type: 4 t { data_type: 1 dims: 2 raw_data: "12345678" } } }
+      node { input: "a" output: "b" op_type: "If" attribute { name: "then_branch" type: 5 g {
+        initializer { name: "w" data_type: 1 dims: 1 raw_data: "abcd" } } } } }
+    graph { name: "g" node { input: "x" output: "y" op_type: "Relu" } input { name: "x" FLOAT2 } output { name: "y" FLOAT2 } })"));
+  const ModelProto written = round_trip(model);
+  ASSERT_EQ(written.functions_size(), 1);
+  EXPECT_EQ(written.functions(0).DebugString(), model.functions(0).DebugString());
+}
+
+/// What nobody reads is written wherever the model goes.
+TEST_F(Export, BringsDataIntoWhatIsKeptAsItIs) {
+  ScratchFolder source;
+  write_file(source.path() / "w.bin", "..abcdefgh");
+  const std::string tensor =
+      "data_type: 1 dims: 2 data_location: 1 external_data { key: 'location' value: 'w.bin' } external_data { key: "
+      "'offset' value: '2' }";
+  write_message(source.path() / "m.onnx", model_message(with_types(fmt::format(R"(
+    ir_version: 10 opset_import {{ version: 21 }} opset_import {{ domain: "of.nobody" version: 1 }}
+    training_info {{ algorithm {{ initializer {{ name: "w" {0} }} }} }}
+    graph {{ name: "g" node {{ input: "x" output: "y" op_type: "Own" domain: "of.nobody" attribute {{ name: "s" type: 11
+      sparse_tensor {{ values {{ {0} }} indices {{ data_type: 7 dims: 2 int64_data: [0, 1] }} dims: 3 }} }} }}
+      input {{ name: "x" FLOAT2 }} output {{ name: "y" FLOAT2 }} }})",
+                                                                               tensor))));
+  const auto graph = import_model(source.path() / "m.onnx");
+  ASSERT_TRUE(graph.ok()) << message_of(graph);
+  ASSERT_TRUE(export_model(*graph, path()).ok());
+  const ModelProto written = read_message(path());
+  for (const auto& each : {written.training_info(0).algorithm().initializer(0),
+                           written.graph().node(0).attribute(0).sparse_tensor().values()}) {
+    EXPECT_EQ(each.raw_data(), "abcdefgh");
+    EXPECT_EQ(each.external_data_size() + each.data_location(), 0);
+  }
+}
+
 TEST_F(Export, SaysTypesThatTheFileSaidOrNobodyInfers) {
   const auto graph = parse_graph(R"(opset 17
 opset "com.example" 1

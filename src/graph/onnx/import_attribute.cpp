@@ -100,7 +100,7 @@ Result<Attribute> import_attribute(const AttributeProto& proto, TensorReader& te
     case AttributeProto::TYPE_PROTO:
     case AttributeProto::TYPE_PROTOS: {
       AttributeProto kept = proto;
-      TRY_VOID(tensors.restore(kept));
+      if (auto done = tensors.restore(kept); !done.ok()) return std::move(done).error().within(where);
       return Attribute(RawAttribute{kept.SerializeAsString()});
     }
     default: return invalid(where, "a type that ONNX has expected, {} found", proto.type());

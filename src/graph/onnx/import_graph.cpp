@@ -489,7 +489,23 @@ class GraphBuilder {
   std::vector<ValueId> captured_, captured_formals_;
 };
 
-Result<ModelInfo> import_info(const ModelProto& model) {
+/// What is kept as it is, with all its data.
+std::string kept_of(const ModelProto& model, TensorReader& tensors) {
+  ModelProto rest;
+  rest.mutable_unknown_fields()->MergeFrom(model.unknown_fields());
+  *rest.mutable_configuration() = model.configuration();
+  if (model.training_info_size() == 0) return rest.SerializePartialAsString();
+  *rest.mutable_training_info() = model.training_info();
+  *rest.mutable_functions() = model.functions();
+  for (auto& training : *rest.mutable_training_info()) {
+    if (training.has_initialization()) tensors.restore_unread(*training.mutable_initialization());
+    if (training.has_algorithm()) tensors.restore_unread(*training.mutable_algorithm());
+  }
+  for (auto& function : *rest.mutable_functions()) tensors.restore_unread(*function.mutable_node());
+  return rest.SerializePartialAsString();
+}
+
+Result<ModelInfo> import_info(const ModelProto& model, TensorReader& tensors) {
   ModelInfo info;
   info.ir_version = model.ir_version();
   for (const auto& import : model.opset_import()) {
@@ -508,12 +524,7 @@ Result<ModelInfo> import_info(const ModelProto& model) {
   info.doc_string = model.doc_string();
   info.model_version = model.model_version();
   for (const auto& entry : model.metadata_props()) info.metadata.emplace_back(entry.key(), entry.value());
-  ModelProto rest;
-  rest.mutable_unknown_fields()->MergeFrom(model.unknown_fields());
-  *rest.mutable_training_info() = model.training_info();
-  *rest.mutable_configuration() = model.configuration();
-  if (model.training_info_size() > 0) *rest.mutable_functions() = model.functions();
-  info.extra = rest.SerializePartialAsString();
+  info.extra = kept_of(model, tensors);
   return info;
 }
 
@@ -532,7 +543,7 @@ Result<void> check_versions(const ModelProto& model) {
 }
 
 Result<Graph> import_graph(const ModelProto& model, TensorReader& tensors, std::shared_ptr<const OpTable> operators) {
-  TRY(ModelInfo info, import_info(model));
+  TRY(ModelInfo info, import_info(model, tensors));
   info.operators = std::move(operators);
   return GraphBuilder(model.graph(), info, tensors, nullptr).build();
 }

@@ -18,6 +18,9 @@ using onnx_proto::TensorProto;
 constexpr int64_t kDenseBytes = int64_t{64} << 20;
 constexpr int64_t kDenseFactor = 32;
 
+/// What may come into the file from beside it.
+constexpr uint64_t kMaxBroughtIn = uint64_t{1} << 30;
+
 /// Of one tensor: what reads all of it, as a hash does, must come to an end.
 constexpr uint64_t kMaxExternalBytes = uint64_t{1} << 38;
 
@@ -194,25 +197,61 @@ Result<Tensor> TensorReader::read(const SparseTensorProto& proto) {
   return Tensor(values.dtype(), std::move(dims), std::move(dense));
 }
 
-Result<void> TensorReader::restore(TensorProto& proto) const {
-  if (!proto.has_payload()) return {};
-  TRY(const Bytes data, payload(proto.payload()));
+Result<void> TensorReader::bring_in(TensorProto& proto) {
+  TRY(const DataType dtype, read_data_type(proto.data_type()));
+  TRY(const Dims dims, read_dims(proto.dims(), dtype));
+  if (dtype == DataType::kString) return invalid("", "strings in string_data expected, other data found");
+  const auto size = static_cast<uint64_t>(packed_bytes(dtype, element_count(dims)));
+  if (size > kMaxBroughtIn - brought_in_)
+    return unsupported("", "external data of at most {} MiB where tensors are kept as they are expected, more found",
+                       kMaxBroughtIn >> 20);
+  TRY(const Bytes data, external(proto, size));
+  brought_in_ += size;
   proto.set_raw_data(data.bytes.data(), data.bytes.size());
-  proto.clear_payload();
+  proto.clear_data_location();
+  proto.clear_external_data();
   return {};
 }
 
-Result<void> TensorReader::restore(onnx_proto::AttributeProto& proto) const {
-  const auto restore_sparse = [&](SparseTensorProto& sparse) -> Result<void> {
-    if (sparse.has_values()) TRY_VOID(restore(*sparse.mutable_values()));
-    if (sparse.has_indices()) TRY_VOID(restore(*sparse.mutable_indices()));
-    return {};
+Result<void> TensorReader::restore(TensorProto& proto) {
+  if (proto.has_payload()) {
+    TRY(const Bytes data, payload(proto.payload()));
+    proto.set_raw_data(data.bytes.data(), data.bytes.size());
+    proto.clear_payload();
+  }
+  return proto.data_location() == TensorProto::EXTERNAL ? bring_in(proto) : Result<void>();
+}
+
+Result<void> TensorReader::restore(SparseTensorProto& proto) {
+  const auto values = proto.has_values() ? restore(*proto.mutable_values()) : Result<void>();
+  const auto indices = proto.has_indices() ? restore(*proto.mutable_indices()) : Result<void>();
+  return values.ok() ? indices : values;
+}
+
+Result<void> TensorReader::restore(onnx_proto::AttributeProto& proto) {
+  Result<void> done = proto.has_t() ? restore(*proto.mutable_t()) : Result<void>();
+  const auto restore_next = [&](auto& tensor) {
+    if (auto next = restore(tensor); done.ok()) done = std::move(next);
   };
-  if (proto.has_t()) TRY_VOID(restore(*proto.mutable_t()));
-  for (TensorProto& tensor : *proto.mutable_tensors()) TRY_VOID(restore(tensor));
-  if (proto.has_sparse_tensor()) TRY_VOID(restore_sparse(*proto.mutable_sparse_tensor()));
-  for (SparseTensorProto& sparse : *proto.mutable_sparse_tensors()) TRY_VOID(restore_sparse(sparse));
-  return {};
+  for (TensorProto& tensor : *proto.mutable_tensors()) restore_next(tensor);
+  if (proto.has_sparse_tensor()) restore_next(*proto.mutable_sparse_tensor());
+  for (SparseTensorProto& sparse : *proto.mutable_sparse_tensors()) restore_next(sparse);
+  return done;
+}
+
+void TensorReader::restore_unread(onnx_proto::GraphProto& proto) {
+  for (TensorProto& tensor : *proto.mutable_initializer()) (void)restore(tensor);
+  for (SparseTensorProto& sparse : *proto.mutable_sparse_initializer()) (void)restore(sparse);
+  restore_unread(*proto.mutable_node());
+}
+
+void TensorReader::restore_unread(google::protobuf::RepeatedPtrField<onnx_proto::NodeProto>& nodes) {
+  for (onnx_proto::NodeProto& node : nodes)
+    for (onnx_proto::AttributeProto& attribute : *node.mutable_attribute()) {
+      (void)restore(attribute);
+      if (attribute.has_g()) restore_unread(*attribute.mutable_g());
+      for (onnx_proto::GraphProto& body : *attribute.mutable_graphs()) restore_unread(body);
+    }
 }
 
 }  // namespace isomer

@@ -35,9 +35,12 @@ class TensorReader {
   /// The dense tensor. Its size is limited by that of the data that are stored.
   Result<Tensor> read(const onnx_proto::SparseTensorProto& proto);
 
-  /// Puts the cut-out data back into a message that is kept as it is.
-  Result<void> restore(onnx_proto::TensorProto& proto) const;
-  Result<void> restore(onnx_proto::AttributeProto& proto) const;
+  /// For a message that is kept as it is: its tensors get the data that were cut out, and those from beside the file,
+  /// which may not be there where the message is read again.
+  Result<void> restore(onnx_proto::AttributeProto& proto);
+  /// The same for what nobody reads here: where data from beside the file can't be had, the tensor stays as it is.
+  void restore_unread(onnx_proto::GraphProto& proto);
+  void restore_unread(google::protobuf::RepeatedPtrField<onnx_proto::NodeProto>& nodes);
 
   /// Location of the first external data that were read; empty: there were none.
   const std::string& external_file() const { return external_file_; }
@@ -51,6 +54,9 @@ class TensorReader {
   };
   Result<Bytes> payload(uint32_t index) const;
   Result<Bytes> external(const onnx_proto::TensorProto& proto, uint64_t size);
+  Result<void> restore(onnx_proto::TensorProto& proto);
+  Result<void> restore(onnx_proto::SparseTensorProto& proto);
+  Result<void> bring_in(onnx_proto::TensorProto& proto);
 
   std::vector<Tensor> given_;
   std::span<const std::byte> file_;
@@ -61,6 +67,7 @@ class TensorReader {
   std::map<std::string, std::shared_ptr<const MappedFile>> opened_;
   std::string external_file_;
   int64_t sparse_stored_ = 0, sparse_dense_ = 0;  ///< bytes so far
+  uint64_t brought_in_ = 0;                       ///< bytes of external data in what is kept
 };
 
 }  // namespace isomer
