@@ -176,6 +176,22 @@ std::string nested_loops(int depth) {
   return from_notation("y = Loop<body=" + body + ">(m: i64[]{1048576}, k: bool[]{1}, x: f32[2])");
 }
 
+/// A node with bodies each of which reads a value of its own.
+std::string reading_apart(int bodies) {
+  std::string values, attribute = bytes_field(1, "bodies") + number_field(20, 10);
+  for (int k = 0; k < bodies; ++k) {
+    const std::string value = "v" + std::to_string(k), result = "r" + std::to_string(k);
+    values += bytes_field(1, bytes_field(1, "x") + bytes_field(2, value) + bytes_field(4, "Neg"));
+    attribute +=
+        bytes_field(11, bytes_field(1, bytes_field(1, value) + bytes_field(2, result) + bytes_field(4, "Neg")) +
+                            bytes_field(12, bytes_field(1, result)));
+  }
+  const std::string node = bytes_field(4, "Choose") + bytes_field(7, "f") + bytes_field(1, "x") + bytes_field(2, "y") +
+                           bytes_field(5, attribute);
+  return from_notation("first = f.Own(x: f32[2])") +
+         bytes_field(7, values + bytes_field(1, node) + bytes_field(12, bytes_field(1, "y")));
+}
+
 std::vector<HostileCase> depths() {
   return {
       {"ifs_32_deep", [] { return nested_ifs(32); }, ""},
@@ -185,6 +201,9 @@ std::vector<HostileCase> depths() {
       {"ifs_doubling_10_times", [] { return doubling_ifs(10); }, ""},
       {"loops_3_deep_2_60_trips", [] { return nested_loops(3); }, ""},
       {"loops_30_deep", [] { return nested_loops(30); }, ""},
+      {"bodies_100_that_read_apart", [] { return reading_apart(100); }, ""},
+      {"bodies_1000_that_read_apart", [] { return reading_apart(1000); },
+       "bodies that read about the same values of the graph around expected"},
   };
 }
 

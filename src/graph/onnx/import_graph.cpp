@@ -108,11 +108,18 @@ std::string node_extra(const NodeProto& node) {
   return rest.SerializeAsString();
 }
 
+/// What the graphs of one model share.
+struct Reading {
+  const ModelInfo& info;
+  TensorReader& tensors;
+  int64_t unread_captures_left;
+};
+
 /// Builds one graph; those of its nodes' attributes by builders of their own that look names up in it.
 class GraphBuilder {
  public:
-  GraphBuilder(const GraphProto& proto, const ModelInfo& info, TensorReader& tensors, GraphBuilder* outer)
-      : proto_(proto), info_(info), tensors_(tensors), outer_(outer) {}
+  GraphBuilder(const GraphProto& proto, Reading& reading, GraphBuilder* outer)
+      : proto_(proto), reading_(reading), info_(reading.info), tensors_(reading.tensors), outer_(outer) {}
 
   Result<Graph> build() {
     graph_.name = proto_.name();
@@ -392,27 +399,25 @@ class GraphBuilder {
 
   Result<void> add_attributes(const NodeProto& proto, const std::string& place, Node& node) {
     for (const auto& attribute : proto.attribute()) {
-      TRY(Attribute value,
-          import_attribute(attribute, tensors_, place, [&](const GraphProto& body) { return build_body(body, node); }));
+      TRY(Attribute value, import_attribute(attribute, tensors_, place,
+                                            [&](const GraphProto& body) { return build_body(body, node, place); }));
       if (!node.attributes.emplace(attribute.name(), std::move(value)).second)
         return invalid(place, "attributes of different names expected, '{}' found twice", attribute.name());
     }
     for (auto& [name, attribute] : node.attributes) {
-      if (auto* body = std::get_if<GraphPtr>(&attribute)) complete_captures(*body, node);
+      if (auto* body = std::get_if<GraphPtr>(&attribute)) TRY_VOID(complete_captures(*body, node, place));
       if (auto* bodies = std::get_if<std::vector<GraphPtr>>(&attribute))
-        for (GraphPtr& each : *bodies) complete_captures(each, node);
+        for (GraphPtr& each : *bodies) TRY_VOID(complete_captures(each, node, place));
     }
     return {};
   }
 
   /// Bodies of one node share its list of captures: each formal stands for the same outer value in all of them. A body
   /// has formals for those captures that were known when it was built.
-  Result<GraphPtr> build_body(const GraphProto& proto, Node& node) {
-    GraphBuilder builder(proto, info_, tensors_, this);
+  Result<GraphPtr> build_body(const GraphProto& proto, Node& node, const std::string& place) {
+    GraphBuilder builder(proto, reading_, this);
     auto built = builder.build();
-    if (!built.ok())
-      return std::move(built).error().within(node.name.empty() ? node.op_type
-                                                               : fmt::format("{} ({})", node.name, node.op_type));
+    if (!built.ok()) return std::move(built).error().within(place);
     Graph body = std::move(*built);
     std::vector<ValueId> formals(node.captures.size());
     std::map<ValueId, size_t> position;
@@ -426,26 +431,34 @@ class GraphBuilder {
       formals[known->second] = body.captures()[i];
     }
     for (size_t i = 0; i < formals.size(); ++i)
-      if (!formals[i].valid()) formals[i] = add_unused_capture(body, node.captures[i]);
+      if (!formals[i].valid()) {
+        TRY(formals[i], add_unread_capture(body, node.captures[i], place));
+      }
     body.set_captures(std::move(formals));
     return std::make_shared<const Graph>(std::move(body));
   }
 
-  ValueId add_unused_capture(Graph& body, ValueId outer) const {
+  Result<ValueId> add_unread_capture(Graph& body, ValueId outer, const std::string& place) {
+    if (--reading_.unread_captures_left < 0)
+      return invalid(place,
+                     "bodies that read about the same values of the graph around expected, very different found");
     Value formal;
     formal.name = body.fresh_name(graph_.value(outer).name);
     formal.type = graph_.value(outer).type;
     return body.add_value(std::move(formal));
   }
 
-  void complete_captures(GraphPtr& body, const Node& node) const {
-    if (body->captures().size() == node.captures.size()) return;
+  Result<void> complete_captures(GraphPtr& body, const Node& node, const std::string& place) {
+    if (body->captures().size() == node.captures.size()) return {};
     Graph completed = *body;
     std::vector<ValueId> formals = completed.captures();
-    while (formals.size() < node.captures.size())
-      formals.push_back(add_unused_capture(completed, node.captures[formals.size()]));
+    while (formals.size() < node.captures.size()) {
+      TRY(const ValueId formal, add_unread_capture(completed, node.captures[formals.size()], place));
+      formals.push_back(formal);
+    }
     completed.set_captures(std::move(formals));
     body = std::make_shared<const Graph>(std::move(completed));
+    return {};
   }
 
   Result<void> add_outputs() {
@@ -478,6 +491,7 @@ class GraphBuilder {
   }
 
   const GraphProto& proto_;
+  Reading& reading_;
   const ModelInfo& info_;
   TensorReader& tensors_;
   GraphBuilder* outer_;
@@ -542,10 +556,12 @@ Result<void> check_versions(const ModelProto& model) {
   return {};
 }
 
-Result<Graph> import_graph(const ModelProto& model, TensorReader& tensors, std::shared_ptr<const OpTable> operators) {
+Result<Graph> import_graph(const ModelProto& model, TensorReader& tensors, std::shared_ptr<const OpTable> operators,
+                           const ImportLimits& limits) {
   TRY(ModelInfo info, import_info(model, tensors));
   info.operators = std::move(operators);
-  return GraphBuilder(model.graph(), info, tensors, nullptr).build();
+  Reading reading{info, tensors, limits.unread_captures};
+  return GraphBuilder(model.graph(), reading, nullptr).build();
 }
 
 std::vector<std::string> wrong_declarations(const Graph& graph) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "graph/graph.h"
+#include "graph/onnx/limits.h"
 #include "graph/onnx/onnx.pb.h"
 #include "graph/onnx/tensor_reader.h"
 
@@ -11,7 +12,7 @@ namespace isomer {
 /// row's newest form and inferred; nodes without row stay opaque. Constant nodes become constants. Nodes may come in
 /// any order that has no cycle. `operators`: rows that do not come with the program. Errors name the node or value.
 Result<Graph> import_graph(const onnx_proto::ModelProto& model, TensorReader& tensors,
-                           std::shared_ptr<const OpTable> operators);
+                           std::shared_ptr<const OpTable> operators, const ImportLimits& limits = {});
 
 /// The versions that the model says it is written in are ones that there are.
 Result<void> check_versions(const onnx_proto::ModelProto& model);

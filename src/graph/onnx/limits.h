@@ -14,6 +14,9 @@ struct ImportLimits {
   int64_t name_bytes = 4096;
   int64_t attributes_per_node = 256;
   int64_t list_elements = 1'000'000;  ///< of an attribute, of a node's inputs
+  /// Of all nodes with several bodies: what some of a node's bodies read of the graph around, once for each of the
+  /// others.
+  int64_t unread_captures = 100'000;
   /// What the parsed model may occupy: so much, and so many times the file's size.
   int64_t memory_bytes = int64_t{128} << 20;
   int64_t memory_factor = 8;
