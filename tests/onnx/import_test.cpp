@@ -113,6 +113,17 @@ INSTANTIATE_TEST_SUITE_P(
         GraphCase{"domain_without_import",
                   XY "node { name: 'a' input: 'x' output: 'y' op_type: 'Foo' domain: 'com.example' }",
                   "a (Foo): an import of domain 'com.example' expected, none found"},
+        GraphCase{"place_of_a_node_among_constants",
+                  XY "node { output: 'c' op_type: 'Constant' attribute { name: 'value_int' type: 2 i: 1 } } node { "
+                     "output: 'd' op_type: 'Constant' attribute { name: 'value_int' type: 2 i: 1 } } node { input: 'x' "
+                     "output: 'y' op_type: 'Softmax' attribute { name: 'axis' type: 2 i: 7 } }",
+                  "node 2 (Softmax): axis"},
+        GraphCase{"place_of_a_node_with_bodies",
+                  XY "input { name: 'c' BOOL } node { input: 'x' output: 'k' op_type: 'Abs' } node { output: 'd' "
+                     "op_type: 'Constant' attribute { name: 'value_int' type: 2 i: 1 } } "
+                     "node { input: 'c' output: 'y' op_type: 'If' attribute { name: 'then_branch' type: 5 g { node { "
+                     "input: 'q' output: 't' op_type: 'Neg' } output { name: 't' } } } }",
+                  "node 2 (If): node 0 (Neg): inputs"},
         GraphCase{"attribute_twice",
                   XY "node { name: 'a' input: 'x' output: 'y' op_type: 'LeakyRelu' attribute { name: 'alpha' f: 1 "
                      "type: 1 } attribute { name: 'alpha' f: 1 type: 1 } }",
@@ -267,6 +278,15 @@ TEST(Import, KeepsInnerNamesOfNestedCallsApart) {
     EXPECT_THAT(text, HasSubstr("f/0/inner/1/t: float32[2] = Add(x, x)"));
     EXPECT_THAT(text, HasSubstr("f/0/inner/2/t: float32[2] = Neg(x)"));
   }
+}
+
+TEST(Import, CallsLiftedNodesAsTheFileDoes) {
+  ModelProto model = model_of_graph(with_types(
+      XY
+      "node { output: 'c' op_type: 'Constant' attribute { name: 'value_float' type: 1 f: 1 } } node { input: 'x' "
+      "output: 'y' op_type: 'Softmax' attribute { name: 'axis' type: 2 i: 7 } }"));
+  model.mutable_opset_import(0)->set_version(11);
+  EXPECT_THAT(message_of(import_message(model)), testing::StartsWith("node 1 (Softmax): axis"));
 }
 
 TEST(Import, RefusesWhatIsNoModel) {

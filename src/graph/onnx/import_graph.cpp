@@ -115,6 +115,13 @@ struct Reading {
   int64_t unread_captures_left;
 };
 
+/// An error of the node that comes next in the graph, or of others that stand for it, as one of the file's node.
+Error at_node(const NodeProto& proto, const std::string& place, const Graph::Mark& next, Error error) {
+  const std::string own = proto.name().empty() ? fmt::format("node {} ({})", next.nodes, proto.op_type()) : place;
+  error.where = error.where.starts_with(own) ? place + error.where.substr(own.size()) : place;
+  return error;
+}
+
 /// Builds one graph; those of its nodes' attributes by builders of their own that look names up in it.
 class GraphBuilder {
  public:
@@ -278,9 +285,11 @@ class GraphBuilder {
       return invalid(place, "an import of domain '{}' expected, none found", domain.empty() ? "ai.onnx" : domain);
     if (sequences_.replaces(node)) return check_declared(proto);
     const int64_t version = proto.has_opset() ? proto.opset() : opset->second;
-    TRY(const std::vector<NodeId> added, add_checked(std::move(node), version));
+    const Graph::Mark next = graph_.mark();
+    const auto added = add_checked(std::move(node), version);
+    if (!added.ok()) return at_node(proto, place, next, added.error());
     if (opset != info_.opsets.end() && version != opset->second)
-      for (const NodeId id : added) TRY_VOID(check_version(id, place, version, opset->second));
+      for (const NodeId id : *added) TRY_VOID(check_version(id, place, version, opset->second));
     return check_declared(proto);
   }
 
