@@ -260,10 +260,11 @@ Result<void> lower_to_opset(Graph& graph, int64_t opset) {
     if (version ? !version->from_newest : op->early && graph.info().has_early) continue;
     if (!version && !op->expand)
       return unsupported(label(graph, id), "an operator of opset {} expected, one of opset {} found", opset, op->since);
-    TRY(const std::vector<NodeId> placed,
-        version ? lower_node(graph, id, version->from_newest) : reform_node(graph, id, op->expand));
+    const std::string place = label(graph, id);
+    const auto placed = version ? lower_node(graph, id, version->from_newest) : reform_node(graph, id, op->expand);
+    if (!placed.ok()) return Error{placed.error().kind, place, placed.error().what};
     // Emitted nodes are in their newest form and need lowering too; the node itself is now in its old form.
-    for (const NodeId next : placed) {
+    for (const NodeId next : *placed) {
       const bool same = graph.node(next).op == op;
       if (same && !version)
         return unsupported(label(graph, next),

@@ -318,6 +318,55 @@ TEST_F(Export, WritesFormsOfOldOpsetsWhereSizesAreUnknown) {
   }
 }
 
+/// A file's own node can be said in its opset, whatever is known of its operands.
+TEST_F(Export, WritesNodesOfOldOpsetsAsTheyCame) {
+  const std::string axis = "attribute { name: 'axis' i: -1 type: 2 }",
+                    axes = "attribute { name: 'axes' ints: -1 type: 7 }";
+  const std::pair<int64_t, std::string> nodes[] = {
+      {7, "input: 'p' input: 'q' output: 'y' op_type: 'Max'"},
+      {7, "input: 'p' input: 'q' output: 'y' op_type: 'Min'"},
+      {7, "input: 'a' input: 'b' output: 'y' op_type: 'Max'"},
+      {7, "input: 'a' input: 'b' output: 'y' op_type: 'Concat' " + axis},
+      {9, "input: 'a' output: 'y' op_type: 'Softmax' " + axis},
+      {7, "input: 'a' output: 'y' op_type: 'LogSoftmax' " + axis},
+      {7, "input: 'a' output: 'y' op_type: 'Hardmax' " + axis},
+      {7, "input: 'a' output: 'y' op_type: 'Flatten' " + axis},
+      {7, "input: 'a' output: 'y' output: 'z' op_type: 'Split' " + axis},
+      {7, "input: 'a' input: 'i' output: 'y' op_type: 'Gather' " + axis},
+      {7, "input: 'a' output: 'y' op_type: 'ReduceMean' " + axes},
+      {7, "input: 'a' output: 'y' op_type: 'Squeeze' " + axes},
+      {7, "input: 'a' output: 'y' op_type: 'Unsqueeze' " + axes},
+      {9, "input: 'p' output: 'y' output: 'm' op_type: 'Dropout'"},
+      {6,
+       "input: 'r' input: 'c' output: 'y' op_type: 'Mul' attribute { name: 'axis' i: 1 type: 2 } "
+       "attribute { name: 'broadcast' i: 1 type: 2 }"},
+      {6, "input: 'a' input: 'b' output: 'y' op_type: 'Add' attribute { name: 'broadcast' i: 1 type: 2 }"},
+      {6, "input: 'a' input: 'b' input: 'b' output: 'y' op_type: 'Gemm' attribute { name: 'broadcast' i: 1 type: 2 }"},
+  };
+  const auto sized = [](std::string_view name, const std::vector<std::string_view>& dims) {
+    std::string shape;
+    for (const std::string_view dim : dims) shape += fmt::format("dim {{ dim_param: '{}' }} ", dim);
+    return fmt::format("input {{ name: '{}' type {{ tensor_type {{ elem_type: 1 shape {{ {} }} }} }} }} ", name, shape);
+  };
+  for (const auto& [opset, node] : nodes) {
+    SCOPED_TRACE(node);
+    ModelProto model = model_of_graph("name: 'g' node { " + node + " } " + sized("p", {"?", "K"}) +
+                                      sized("q", {"?", "K"}) + sized("r", {"N", "C", "H"}) + sized("c", {"C"}) +
+                                      "input { name: 'a' type { tensor_type { elem_type: 1 } } } input { name: 'b' "
+                                      "type { tensor_type { elem_type: 1 } } } "
+                                      "input { name: 'i' type { tensor_type { elem_type: 7 } } } output { name: 'y' "
+                                      "type { tensor_type { elem_type: 1 } } }");
+    model.mutable_opset_import(0)->set_version(opset);
+    if (model.graph().node(0).output_size() == 2) {
+      *model.mutable_graph()->add_output() = model.graph().output(0);
+      model.mutable_graph()->mutable_output(1)->set_name(model.graph().node(0).output(1));
+    }
+    const ModelProto written = round_trip(model);
+    ASSERT_EQ(written.graph().node_size(), 1) << written.DebugString();
+    EXPECT_EQ(written.graph().node(0).DebugString(), model.graph().node(0).DebugString());
+  }
+}
+
 TEST_F(Export, WritesNothingThatAnImporterRefuses) {
   auto graph = parse_graph(R"(ir_version 10
 opset 21

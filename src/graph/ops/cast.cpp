@@ -4,6 +4,7 @@
 
 #include "graph/ops/common.h"
 #include "graph/ops/minifloat_casts.h"
+#include "graph/ops/pattern.h"
 #include "graph/ops/registry.h"
 
 namespace isomer::ops {
@@ -166,9 +167,26 @@ Result<void> mask_of_data_type(NodeForm& form) {
   return {};
 }
 
-Result<void> no_mask(NodeForm& form) {
-  if (form.has_output(1)) return form.unsupported("no mask expected, whose type is another in the opset");
-  return ratio_to_attribute(form);
+/// The way back: the node that mask_of_data_type put behind the mask goes, or another one makes a bool of it.
+Result<void> mask_to_data_type(NodeForm& form) {
+  TRY_VOID(ratio_to_attribute(form));
+  if (!form.has_output(1)) return {};
+  if (!form.type(0).is_tensor()) return form.unsupported("data of known type expected");
+  Graph& graph = form.graph();
+  const Pattern pattern(graph);
+  const ValueId mask = form.node().outputs[1];
+  const std::vector<NodeId> readers = graph.consumers()[mask.index];
+  const Node* cast = readers.size() == 1 && pattern.used_once(mask) ? pattern.node(readers[0], "Cast") : nullptr;
+  if (cast && graph.value(cast->outputs[0]).type.dtype == form.type(0).dtype) {
+    const ValueId number = cast->outputs[0];
+    graph.remove_node(readers[0]);
+    form.node().outputs[1] = number;
+    return {};
+  }
+  const ValueId original = form.detour(1);
+  graph.edit(form.node().outputs[1]).type = form.type(0);
+  form.emit_after("Cast", {form.node().outputs[1]}, {{"to", static_cast<int64_t>(DataType::kBool)}}, original);
+  return {};
 }
 
 /// Up to opset 6 the node trains unless is_test is set.
@@ -180,7 +198,7 @@ Result<void> only_in_test(NodeForm& form) {
 }
 
 Result<void> mark_as_test(NodeForm& form) {
-  TRY_VOID(no_mask(form));
+  TRY_VOID(mask_to_data_type(form));
   form.set("is_test", int64_t{1});
   return {};
 }
@@ -236,7 +254,7 @@ std::vector<OpDef> cast() {
        .versions = {{13},
                     {12},
                     {10, ratio_to_input, ratio_to_attribute},
-                    {7, mask_of_data_type, no_mask},
+                    {7, mask_of_data_type, mask_to_data_type},
                     {6, only_in_test, mark_as_test},
                     {1, only_in_test, mark_as_test}},
        .infer = infer_dropout,

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "graph/ops/pattern.h"
+
 namespace isomer::ops {
 
 std::vector<ValueType> one(DataType dtype, Shape shape) { return {ValueType::tensor(dtype, std::move(shape))}; }
@@ -95,50 +97,85 @@ Version ints_attribute_to_input(int since, const char* name, int input) {
           }};
 }
 
+namespace {
+
+/// Sizes of an operand and of the axes where it is to stand: ones aside, an opset that aligns operands by an axis takes
+/// no others than equal ones.
+bool must_be_equal(const Dim& a, const Dim& b) {
+  return a == b || (!a.is(1) && !b.is(1) && !(a.is_constant() && b.is_constant()));
+}
+
+/// Of operand 1, that has `before` ones before `core` and others behind it. What the way to the newest form put there
+/// is left out.
+Result<void> take_ones_off(NodeForm& form, const Shape& core, int64_t before) {
+  const Node* unsqueeze = Pattern(form.graph()).producer(form.input(1), "Unsqueeze");
+  if (unsqueeze && form.graph().value(unsqueeze->inputs[0]).type.shape == core) {
+    form.set_input(1, unsqueeze->inputs[0]);
+    return {};
+  }
+  std::vector<int64_t> ones;
+  for (int64_t k = 0; k < form.rank(1); ++k)
+    if (k < before || k >= before + std::ssize(core)) ones.push_back(k);
+  if (ones.empty()) return {};
+  TRY(const ValueId squeezed, form.emit("Squeeze", {form.input(1), form.ints(std::move(ones), "axes")}));
+  form.set_input(1, squeezed);
+  return {};
+}
+
+}  // namespace
+
 Version explicit_broadcast(int since) {
-  return {since,
-          [](NodeForm& form) -> Result<void> {
-            TRY_VOID(drop_consumed_inputs(form));
-            TRY(const auto enabled, form.take_int("broadcast"));
-            TRY(const auto axis, form.take_int("axis"));
-            if (enabled.value_or(0) == 0 || !axis) return {};
-            if (!form.has_rank(0) || !form.has_rank(1))
-              return form.unsupported("known ranks expected for attribute axis");
-            const int rank = form.rank(0), inner = form.rank(1);
-            const int64_t first = *axis < 0 ? *axis + rank : *axis;
-            if (first < 0 || first > rank - inner)
-              return form.invalid("axis {} with B of rank {} in A of rank {}", *axis, inner, rank);
-            if (first + inner == rank) return {};
-            std::vector<int64_t> trailing;
-            for (int64_t k = inner; k < rank - first; ++k) trailing.push_back(k);
-            TRY(const ValueId aligned, form.emit("Unsqueeze", {form.input(1), form.ints(std::move(trailing), "axes")}));
-            form.set_input(1, aligned);
-            return {};
-          },
-          [](NodeForm& form) -> Result<void> {
-            if (!form.has_rank(0) || !form.has_rank(1)) return form.unsupported("known ranks expected");
-            if (*form.type(0).shape == *form.type(1).shape) return {};
-            const Shape& a = *form.type(0).shape;
-            const Shape& b = *form.type(1).shape;
-            // What numpy aligns by ones, these opsets align by an axis.
-            const auto is_wide = [](const Dim& dim) { return !dim.is(1); };
-            const auto from = std::find_if(b.begin(), b.end(), is_wide);
-            const auto to = std::find_if(b.rbegin(), std::make_reverse_iterator(from), is_wide).base();
-            const Shape core(from, to);
-            const auto values = constants(core);
-            const bool whole = b.size() <= a.size() && std::equal(b.rbegin(), b.rend(), a.rbegin());
-            const size_t first = b.size() > a.size() ? 0 : a.size() - b.size() + (from - b.begin());
-            if (!whole && (b.size() > a.size() || !values || !std::equal(core.begin(), core.end(), a.begin() + first)))
-              return form.unsupported("operands that opset 6 can broadcast expected");
-            form.set("broadcast", int64_t{1});
-            if (whole) return {};
-            if (std::count(values->begin(), values->end(), 0) > 0)
-              return form.unsupported("dims above 0 expected, which Reshape can say in opset 6");
-            TRY(const ValueId aligned, form.emit("Reshape", {form.input(1), form.ints(*values, "shape")}));
-            form.set_input(1, aligned);
-            form.set("axis", static_cast<int64_t>(first));
-            return {};
-          }};
+  return {
+      since,
+      [](NodeForm& form) -> Result<void> {
+        TRY_VOID(drop_consumed_inputs(form));
+        TRY(const auto enabled, form.take_int("broadcast"));
+        TRY(const auto axis, form.take_int("axis"));
+        if (enabled.value_or(0) == 0 || !axis) return {};
+        if (!form.has_rank(0) || !form.has_rank(1)) return form.unsupported("known ranks expected for attribute axis");
+        const int rank = form.rank(0), inner = form.rank(1);
+        const int64_t first = *axis < 0 ? *axis + rank : *axis;
+        if (first < 0 || first > rank - inner)
+          return form.invalid("axis {} with B of rank {} in A of rank {}", *axis, inner, rank);
+        if (first + inner == rank) return {};
+        std::vector<int64_t> trailing;
+        for (int64_t k = inner; k < rank - first; ++k) trailing.push_back(k);
+        TRY(const ValueId aligned, form.emit("Unsqueeze", {form.input(1), form.ints(std::move(trailing), "axes")}));
+        form.set_input(1, aligned);
+        return {};
+      },
+      [](NodeForm& form) -> Result<void> {
+        if (!form.has_rank(0) || !form.has_rank(1)) {
+          form.set("broadcast", int64_t{1});  // without ranks it came without an axis
+          return {};
+        }
+        if (*form.type(0).shape == *form.type(1).shape) return {};
+        const Shape& a = *form.type(0).shape;
+        const Shape& b = *form.type(1).shape;
+        // What numpy aligns by ones, these opsets align by an axis.
+        const auto is_wide = [](const Dim& dim) { return !dim.is(1); };
+        const auto from = std::find_if(b.begin(), b.end(), is_wide);
+        const auto to = std::find_if(b.rbegin(), std::make_reverse_iterator(from), is_wide).base();
+        const Shape core(from, to);
+        const auto values = constants(core);
+        const bool whole = b.size() <= a.size() && std::equal(b.rbegin(), b.rend(), a.rbegin());
+        const size_t first = b.size() > a.size() ? 0 : a.size() - b.size() + (from - b.begin());
+        if (!whole && (b.size() > a.size() || !std::equal(core.begin(), core.end(), a.begin() + first, must_be_equal)))
+          return form.unsupported("operands that opset 6 can broadcast expected");
+        form.set("broadcast", int64_t{1});
+        if (whole) return {};
+        if (!values) {
+          TRY_VOID(take_ones_off(form, core, from - b.begin()));
+          form.set("axis", static_cast<int64_t>(first));
+          return {};
+        }
+        if (std::count(values->begin(), values->end(), 0) > 0)
+          return form.unsupported("dims above 0 expected, which Reshape can say in opset 6");
+        TRY(const ValueId aligned, form.emit("Reshape", {form.input(1), form.ints(*values, "shape")}));
+        form.set_input(1, aligned);
+        form.set("axis", static_cast<int64_t>(first));
+        return {};
+      }};
 }
 
 Result<void> drop_consumed_inputs(NodeForm& form) {
@@ -200,7 +237,8 @@ Reform count_from_front(const char* name, int more) {
     if (const auto* axis = std::get_if<int64_t>(&found->second)) axes = {*axis};
     if (const auto* list = std::get_if<std::vector<int64_t>>(&found->second)) axes = *list;
     if (std::all_of(axes.begin(), axes.end(), [](int64_t axis) { return axis >= 0; })) return {};
-    if (!form.has_rank(0)) return form.unsupported("a known rank expected for a negative {}", name);
+    // Without a rank it came so: runtimes have always counted from the end, whatever the opset says.
+    if (!form.has_rank(0)) return {};
     for (int64_t& axis : axes)
       if (axis < 0) axis += form.rank(0) + more;
     if (std::holds_alternative<int64_t>(found->second))

@@ -285,9 +285,8 @@ Version gemm_with_broadcast(int since) {
           },
           [](NodeForm& form) -> Result<void> {
             TRY_VOID(require_c(form));
-            if (!form.has_rank(0) || !form.has_rank(2)) return form.unsupported("known ranks expected");
-            const Shape& c = *form.type(2).shape;
-            if (c.size() == 2 && c[0].is(1)) {
+            const bool is_row = form.has_rank(2) && form.rank(2) == 2 && form.type(2).shape->front().is(1);
+            if (is_row) {
               TRY(const ValueId row, form.emit("Reshape", {form.input(2), form.ints({-1}, "shape")}));
               form.set_input(2, row);
             }
