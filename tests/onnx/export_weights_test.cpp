@@ -59,6 +59,46 @@ TEST_F(Export, PutsWeightsBesideTheModelWhereTheyWere) {
   }
 }
 
+TEST_F(Export, PutsWeightsOfBodiesBesideTheModelWhereTheyWere) {
+  ScratchFolder source;
+  write_file(source.path() / "in.weights", std::string(4800, '\1'));
+  const auto weights = [](std::string_view name, int offset) {
+    return fmt::format(R"(initializer {{ name: "{}" data_type: 1 dims: 300 dims: 2 data_location: 1
+      external_data {{ key: "location" value: "in.weights" }} external_data {{ key: "offset" value: "{}" }} }}
+      initializer {{ name: "{}s" data_type: 1 dims: 2 float_data: [1, 2] }})",
+                       name, offset, name);
+  };
+  write_message(source.path() / "m.onnx", graph_model(fmt::format(R"(
+    name: "g" node {{ input: "c" output: "y" op_type: "If"
+      attribute {{ name: "then_branch" type: 5 g {{ name: "then" {}
+        node {{ input: "x" input: "v" output: "t" op_type: "Add" }} node {{ input: "t" input: "vs" output: "u" op_type: "Add" }}
+        output {{ name: "u" }} }} }}
+      attribute {{ name: "else_branch" type: 5 g {{ name: "else" {}
+        node {{ input: "x" input: "w" output: "e" op_type: "Mul" }} node {{ input: "e" input: "ws" output: "f" op_type: "Mul" }}
+        output {{ name: "f" }} }} }} }}
+    input {{ name: "x" FLOAT2 }} input {{ name: "c" type {{ tensor_type {{ elem_type: 9 shape {{ }} }} }} }} output {{ name: "y" }})",
+                                                                  weights("v", 0), weights("w", 2400))));
+  const auto graph = import_model(source.path() / "m.onnx");
+  ASSERT_TRUE(graph.ok()) << message_of(graph);
+  for (const bool has_file : {false, true}) {
+    Graph placed = *graph;
+    if (!has_file) placed.edit_info().external_data.clear();
+    ASSERT_TRUE(export_model(placed, path()).ok());
+    const ModelProto written = read_message(path());
+    for (const auto& attribute : written.graph().node(0).attribute()) {
+      const auto& large = attribute.g().initializer(0);
+      EXPECT_EQ(large.data_location() == onnx_proto::TensorProto::EXTERNAL, has_file);
+      EXPECT_EQ(large.raw_data().size(), has_file ? 0U : 2400U);
+      EXPECT_EQ(attribute.g().initializer(1).raw_data().size(), 8U) << "small tensors move into the model";
+      EXPECT_FALSE(large.has_payload());
+    }
+    const auto back = import_model(path());
+    ASSERT_TRUE(back.ok()) << message_of(back);
+    EXPECT_EQ(structural_hash(*back), structural_hash(*graph));
+    EXPECT_EQ(files().size(), has_file ? 2U : 1U);
+  }
+}
+
 TEST_F(Export, PutsElementsOfLessThanAByteBesideTheModel) {
   auto graph = parse_graph(R"(opset 21
 graph g(x: float32[1,64]) -> (y: float32[1,64]) {

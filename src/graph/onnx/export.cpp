@@ -26,40 +26,81 @@ constexpr size_t kLeastOutside = 1024;
 /// Of each tensor in the data file: a cache line, and all that vector loads ask for.
 constexpr uint64_t kAlignment = 64;
 
-bool may_stand_outside(const Initializer& initializer) {
-  return initializer.data.dtype() != DataType::kString && size_in_file(initializer.data) >= kLeastOutside;
+bool may_stand_outside(const Tensor& tensor) {
+  return tensor.dtype() != DataType::kString && size_in_file(tensor) >= kLeastOutside;
 }
 
 uint64_t outside_bytes(const ExportedModel& exported) {
   uint64_t total = 0;
-  for (const Initializer& initializer : exported.initializers)
-    if (may_stand_outside(initializer)) total += size_in_file(initializer.data);
+  const auto add = [&](const Tensor& tensor) { total += may_stand_outside(tensor) ? size_in_file(tensor) : 0; };
+  for (const Initializer& initializer : exported.initializers) add(initializer.data);
+  for (const Tensor& tensor : exported.of_bodies) add(tensor);
   return total;
 }
 
-void add_entry(TensorProto& proto, const char* key, std::string value) {
-  auto& entry = *proto.add_external_data();
-  entry.set_key(key);
-  entry.set_value(std::move(value));
+/// The file beside the model; equal ranges of memory are written once.
+class DataFile {
+ public:
+  DataFile(OutputFile file, std::string location) : file_(std::move(file)), location_(std::move(location)) {}
+
+  /// Data to the file, and its place there into the header.
+  Result<void> write(const Tensor& tensor, TensorProto& header) {
+    const auto bytes = tensor.bytes();
+    const auto [place, is_new] = written_.emplace(std::pair(bytes.data(), bytes.size()), 0);
+    if (is_new) {
+      TRY_VOID(file_.align(kAlignment));
+      place->second = file_.size();
+      TRY_VOID(file_.write(FileBytes(tensor).bytes()));
+    }
+    header.set_data_location(TensorProto::EXTERNAL);
+    add_entry(header, "location", location_);
+    add_entry(header, "offset", fmt::format("{}", place->second));
+    add_entry(header, "length", fmt::format("{}", size_in_file(tensor)));
+    return {};
+  }
+  Result<void> sync() { return file_.sync(); }
+  Result<void> commit() { return file_.commit(); }
+
+ private:
+  static void add_entry(TensorProto& proto, const char* key, std::string value) {
+    auto& entry = *proto.add_external_data();
+    entry.set_key(key);
+    entry.set_value(std::move(value));
+  }
+
+  OutputFile file_;
+  std::string location_;
+  std::map<std::pair<const std::byte*, size_t>, uint64_t> written_;
+};
+
+/// Data of the initializers of bodies, into their messages or beside the model.
+Result<void> place_data(GraphProto& body, const ExportedModel& exported, DataFile* file);
+
+Result<void> place_data_of_bodies(GraphProto& graph, const ExportedModel& exported, DataFile* file) {
+  for (onnx_proto::NodeProto& node : *graph.mutable_node())
+    for (onnx_proto::AttributeProto& attribute : *node.mutable_attribute()) {
+      if (attribute.has_g()) TRY_VOID(place_data(*attribute.mutable_g(), exported, file));
+      for (GraphProto& body : *attribute.mutable_graphs()) TRY_VOID(place_data(body, exported, file));
+    }
+  return {};
 }
 
-/// Moves the data of the larger initializers to the file; equal ranges of memory are written once.
-Result<void> write_data_file(ExportedModel& exported, const std::string& location, OutputFile& file) {
-  std::map<std::pair<const std::byte*, size_t>, uint64_t> written;
-  for (Initializer& initializer : exported.initializers) {
-    if (!may_stand_outside(initializer)) continue;
-    const auto bytes = initializer.data.bytes();
-    const auto [place, is_new] = written.emplace(std::pair(bytes.data(), bytes.size()), 0);
-    if (is_new) {
-      TRY_VOID(file.align(kAlignment));
-      place->second = file.size();
-      TRY_VOID(file.write(FileBytes(initializer.data).bytes()));
-    }
-    initializer.header.set_data_location(TensorProto::EXTERNAL);
-    add_entry(initializer.header, "location", location);
-    add_entry(initializer.header, "offset", fmt::format("{}", place->second));
-    add_entry(initializer.header, "length", fmt::format("{}", size_in_file(initializer.data)));
+Result<void> place_data(GraphProto& body, const ExportedModel& exported, DataFile* file) {
+  for (TensorProto& header : *body.mutable_initializer()) {
+    const Tensor& tensor = exported.of_bodies[header.payload()];
+    header.clear_payload();
+    if (file && may_stand_outside(tensor))
+      TRY_VOID(file->write(tensor, header));
+    else
+      add_data(header, tensor);
   }
+  return place_data_of_bodies(body, exported, file);
+}
+
+/// Of the graph, those for which there is a file and that are not small.
+Result<void> place_data_of_graph(ExportedModel& exported, DataFile& file) {
+  for (Initializer& initializer : exported.initializers)
+    if (may_stand_outside(initializer.data)) TRY_VOID(file.write(initializer.data, initializer.header));
   return {};
 }
 
@@ -110,7 +151,7 @@ Result<void> export_model(const Graph& graph, const fs::path& path, const Export
   const uint64_t outside = outside_bytes(exported);
   const bool apart =
       outside > 0 && (!graph.info().external_data.empty() || outside > static_cast<uint64_t>(options.inline_bytes));
-  std::optional<OutputFile> data;
+  std::optional<DataFile> data;
   WeightsPlace place(path);
   std::string location;
   if (apart) {
@@ -118,14 +159,16 @@ Result<void> export_model(const Graph& graph, const fs::path& path, const Export
     location = options.weights_name ? options.weights_name(original) : place.free_name(original);
     auto created = OutputFile::create(path.parent_path() / location);
     if (!created.ok()) return std::move(created).error();
-    data.emplace(std::move(*created));
-    TRY_VOID(write_data_file(exported, location, *data));
-    TRY_VOID(data->sync());
+    data.emplace(std::move(*created), location);
+    TRY_VOID(place_data_of_graph(exported, *data));
   }
+  TRY_VOID(place_data_of_bodies(*exported.model.mutable_graph(), exported, data ? &*data : nullptr));
+  if (data) TRY_VOID(data->sync());
   TRY(OutputFile model, OutputFile::create(path));
   TRY_VOID(write_model_file(exported, model));
   TRY_VOID(model.sync());
   for (const Initializer& initializer : exported.initializers) TRY_VOID(check_unchanged(initializer.data.bytes()));
+  for (const Tensor& tensor : exported.of_bodies) TRY_VOID(check_unchanged(tensor.bytes()));
   if (data) TRY_VOID(data->commit());
   if (auto done = model.commit(); !done.ok()) {
     std::error_code failed;

@@ -78,8 +78,12 @@ ValueInfoProto value_info(const Value& value, const std::string& name, const Val
 /// Writes one graph; its bodies by writers of their own.
 class GraphWriter {
  public:
-  GraphWriter(const Graph& graph, const std::vector<std::string>& captured, const GraphWriter* outer)
-      : graph_(graph), names_(graph, captured, outer ? &outer->names_ : nullptr), is_body_(outer != nullptr) {
+  GraphWriter(const Graph& graph, ExportedModel& exported, const std::vector<std::string>& captured,
+              const GraphWriter* outer)
+      : graph_(graph),
+        exported_(exported),
+        names_(graph, captured, outer ? &outer->names_ : nullptr),
+        is_body_(outer != nullptr) {
     const std::vector<ValueId> values = graph.values();
     roles_.resize(values.empty() ? 0 : values.back().index + 1);
     for (const ValueId id : graph.inputs()) roles_[id.index].input = true;
@@ -90,8 +94,7 @@ class GraphWriter {
       if (!outer) for_each_dim(graph.value(id).type, [&](const Dim& dim) { free_.merge(names(dim)); });
   }
 
-  /// Initializers go to the list where there is one, else into the message.
-  Result<void> write(GraphProto& proto, std::vector<Initializer>* initializers) {
+  Result<void> write(GraphProto& proto) {
     const bool parsed = parse_nested(graph_.extra, proto);
     CHECK(parsed) << graph_.name;
     if (!graph_.name.empty()) proto.set_name(graph_.name);
@@ -100,7 +103,7 @@ class GraphWriter {
     for (const NodeId id : order) TRY_VOID(write_node(graph_.node(id), *proto.add_node()));
     for (const ValueId id : graph_.inputs()) *proto.add_input() = interface_info(id, names_.of(id));
     for (const ValueId id : graph_.outputs()) *proto.add_output() = interface_info(id, output_name(id, proto));
-    write_constants(proto, initializers);
+    write_constants(proto);
     write_value_infos(proto);
     return {};
   }
@@ -158,7 +161,7 @@ class GraphWriter {
     std::vector<std::string> captured;
     for (const ValueId id : node.captures) captured.push_back(names_.of(id));
     const auto write_body = [&](const Graph& body, GraphProto& message) {
-      return GraphWriter(body, captured, this).write(message, nullptr);
+      return GraphWriter(body, exported_, captured, this).write(message);
     };
     for (const auto& [name, attribute] : node.attributes)
       TRY_VOID(write_attribute(name, attribute, *proto.add_attribute(), write_body));
@@ -186,17 +189,17 @@ class GraphWriter {
     return identity.output(0);
   }
 
-  void write_constants(GraphProto& proto, std::vector<Initializer>* initializers) const {
+  void write_constants(GraphProto& proto) const {
     const std::vector<int> uses = graph_.use_counts();
     for (const ValueId id : graph_.values()) {
       const Value& value = graph_.value(id);
       if (!value.constant || role(id).capture || is_constant_node(id)) continue;
       if (uses[id.index] == 0 && !role(id).input) continue;
-      write_constant(id, proto, initializers);
+      write_constant(id, proto);
     }
   }
 
-  void write_constant(ValueId id, GraphProto& proto, std::vector<Initializer>* initializers) const {
+  void write_constant(ValueId id, GraphProto& proto) const {
     const Value& value = graph_.value(id);
     const std::string& name = names_.of(id);
     if (!is_body_ && graph_.info().ir_version < 4 && !role(id).input)
@@ -207,15 +210,15 @@ class GraphWriter {
         *proto.add_sparse_initializer() = std::move(*sparse);
         return;
       }
-    if (initializers) {
-      onnx_proto::TensorProto header = tensor_header(name, *value.constant);
-      header.MergeFrom(extra.tensor());
-      initializers->push_back({std::move(header), *value.constant});
-    } else {
-      onnx_proto::TensorProto& tensor = *proto.add_initializer();
-      tensor = tensor_message(name, *value.constant);
-      tensor.MergeFrom(extra.tensor());
+    onnx_proto::TensorProto header = tensor_header(name, *value.constant);
+    header.MergeFrom(extra.tensor());
+    if (!is_body_) {
+      exported_.initializers.push_back({std::move(header), *value.constant});
+      return;
     }
+    header.set_payload(static_cast<uint32_t>(exported_.of_bodies.size()));
+    exported_.of_bodies.push_back(*value.constant);
+    *proto.add_initializer() = std::move(header);
   }
 
   /// Of values of which the file said something, or that a node makes whose types nobody infers. No others: runtimes
@@ -234,6 +237,7 @@ class GraphWriter {
   }
 
   const Graph& graph_;
+  ExportedModel& exported_;
   ExportNames names_;
   bool is_body_;
   std::vector<Role> roles_;
@@ -286,7 +290,7 @@ void write_opsets(const ModelInfo& info, ModelProto& model) {
 /// What an importer refuses must not be written.
 void check_importable(const ExportedModel& exported, const ModelInfo& info) {
   ModelProto model = exported.model;
-  std::vector<Tensor> given;
+  std::vector<Tensor> given = exported.of_bodies;
   for (const Initializer& initializer : exported.initializers) {
     onnx_proto::TensorProto& tensor = *model.mutable_graph()->add_initializer();
     tensor = initializer.header;
@@ -312,7 +316,7 @@ Result<ExportedModel> export_graph(const Graph& graph) {
   const bool parsed = parse_nested(graph.info().extra, exported.model);
   CHECK(parsed) << graph.name;
   write_info(graph.info(), exported.model);
-  TRY_VOID(GraphWriter(written, {}, nullptr).write(*exported.model.mutable_graph(), &exported.initializers));
+  TRY_VOID(GraphWriter(written, exported, {}, nullptr).write(*exported.model.mutable_graph()));
   write_opsets(graph.info(), exported.model);
   check_importable(exported, graph.info());
   return exported;

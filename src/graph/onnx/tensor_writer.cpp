@@ -25,14 +25,18 @@ TensorProto tensor_header(const std::string& name, const Tensor& tensor) {
   return proto;
 }
 
-TensorProto tensor_message(const std::string& name, const Tensor& tensor) {
-  TensorProto proto = tensor_header(name, tensor);
+void add_data(TensorProto& header, const Tensor& tensor) {
   if (tensor.dtype() == DataType::kString) {
-    for (const std::string& text : tensor.strings()) proto.add_string_data(text);
-    return proto;
+    for (const std::string& text : tensor.strings()) header.add_string_data(text);
+    return;
   }
   const FileBytes data(tensor);
-  proto.set_raw_data(data.bytes().data(), data.bytes().size());
+  header.set_raw_data(data.bytes().data(), data.bytes().size());
+}
+
+TensorProto tensor_message(const std::string& name, const Tensor& tensor) {
+  TensorProto proto = tensor_header(name, tensor);
+  add_data(proto, tensor);
   return proto;
 }
 

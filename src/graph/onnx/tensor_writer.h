@@ -16,6 +16,9 @@ onnx_proto::TensorProto tensor_header(const std::string& name, const Tensor& ten
 /// The same with its data, for messages that are serialized as a whole.
 onnx_proto::TensorProto tensor_message(const std::string& name, const Tensor& tensor);
 
+/// A message of header and data, from the header.
+void add_data(onnx_proto::TensorProto& header, const Tensor& tensor);
+
 /// Bytes that write_tensor writes.
 uint64_t written_size(const onnx_proto::TensorProto& header, const Tensor& tensor);
 
