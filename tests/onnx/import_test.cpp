@@ -289,6 +289,19 @@ TEST(Import, CallsLiftedNodesAsTheFileDoes) {
   EXPECT_THAT(message_of(import_message(model)), testing::StartsWith("node 1 (Softmax): axis"));
 }
 
+TEST(Import, TakesZerosThatWereNotWritten) {
+  const std::pair<const char*, int> attributes[] = {{"name: 'value_int' type: 2", 7},
+                                                    {"name: 'value_float' type: 1", 1}};
+  for (const auto& [attribute, type] : attributes) {
+    const auto graph = import_message(model_of_graph(
+        fmt::format("output {{ name: 'c' type {{ tensor_type {{ elem_type: {} }} }} }} node {{ output: 'c' op_type: "
+                    "'Constant' attribute {{ {} }} }}",
+                    type, attribute)));
+    ASSERT_TRUE(graph.ok()) << message_of(graph);
+    EXPECT_EQ(graph->value(graph->outputs()[0]).constant->real(0), 0);
+  }
+}
+
 TEST(Import, RefusesWhatIsNoModel) {
   EXPECT_THAT(message_of(import_bytes("")), HasSubstr("an empty file found"));
   EXPECT_THAT(message_of(import_bytes("x")), HasSubstr("no protocol buffer found at offset 0"));

@@ -1,6 +1,9 @@
 #include "graph/onnx/import_attribute.h"
 
+#include <map>
 #include <unordered_set>
+#include <utility>
+#include <vector>
 
 namespace isomer {
 namespace {
@@ -8,18 +11,44 @@ namespace {
 using onnx_proto::AttributeProto;
 using onnx_proto::GraphProto;
 
+/// Of the fields for values that are set. Zeros need not be: proto3 does not write them.
+std::vector<int> types_of_values(const AttributeProto& proto) {
+  const std::pair<bool, int> fields[] = {
+      {proto.has_f(), AttributeProto::FLOAT},
+      {proto.has_i(), AttributeProto::INT},
+      {proto.has_s(), AttributeProto::STRING},
+      {proto.has_t(), AttributeProto::TENSOR},
+      {proto.has_g(), AttributeProto::GRAPH},
+      {proto.floats_size() > 0, AttributeProto::FLOATS},
+      {proto.ints_size() > 0, AttributeProto::INTS},
+      {proto.strings_size() > 0, AttributeProto::STRINGS},
+      {proto.tensors_size() > 0, AttributeProto::TENSORS},
+      {proto.graphs_size() > 0, AttributeProto::GRAPHS},
+      {proto.has_sparse_tensor(), AttributeProto::SPARSE_TENSOR},
+      {proto.sparse_tensors_size() > 0, AttributeProto::SPARSE_TENSORS},
+      {proto.has_tp(), AttributeProto::TYPE_PROTO},
+      {proto.type_protos_size() > 0, AttributeProto::TYPE_PROTOS},
+  };
+  std::vector<int> types;
+  for (const auto& [is_set, type] : fields)
+    if (is_set) types.push_back(type);
+  return types;
+}
+
+std::string type_name(int type) {
+  return AttributeProto::AttributeType_Name(static_cast<AttributeProto::AttributeType>(type));
+}
+
 /// Files before IR 2 may leave the type out: then the field that is set tells.
-int attribute_type(const AttributeProto& proto) {
-  if (proto.type() != AttributeProto::UNDEFINED) return proto.type();
-  if (proto.has_f()) return AttributeProto::FLOAT;
-  if (proto.has_i()) return AttributeProto::INT;
-  if (proto.has_s()) return AttributeProto::STRING;
-  if (proto.has_t()) return AttributeProto::TENSOR;
-  if (proto.has_g()) return AttributeProto::GRAPH;
-  if (proto.floats_size() > 0) return AttributeProto::FLOATS;
-  if (proto.ints_size() > 0) return AttributeProto::INTS;
-  if (proto.strings_size() > 0) return AttributeProto::STRINGS;
-  return AttributeProto::UNDEFINED;
+Result<int> attribute_type(const AttributeProto& proto) {
+  const std::vector<int> values = types_of_values(proto);
+  const int type = proto.type() == AttributeProto::UNDEFINED && !values.empty() ? values[0] : proto.type();
+  if (type == AttributeProto::UNDEFINED || !AttributeProto::AttributeType_IsValid(type))
+    return invalid("", "a type that ONNX has expected, {} found", type);
+  for (const int value : values)
+    if (value != type)
+      return invalid("", "a value of type {} expected, one of type {} found", type_name(type), type_name(value));
+  return type;
 }
 
 void for_each_free_name(const GraphProto& body, const std::function<void(const std::string&)>& read) {
@@ -38,6 +67,10 @@ void for_each_free_name(const GraphProto& body, const std::function<void(const s
 
 std::string attribute_place(const std::string& place, const AttributeProto& proto) {
   return fmt::format("{}: attribute '{}'", place, proto.name());
+}
+
+Error reference_outside(const std::string& where, const AttributeProto& proto) {
+  return invalid(where, "a value expected, a reference to '{}' outside of a function found", proto.ref_attr_name());
 }
 
 template <class T, class Messages, class Read>
@@ -70,14 +103,15 @@ Result<Attribute> import_attribute(const AttributeProto& proto, TensorReader& te
                                    const BuildBody& build_body) {
   const std::string where = attribute_place(place, proto);
   if (proto.name().empty()) return invalid(place, "attributes with names expected, an empty one found");
-  if (!proto.ref_attr_name().empty())
-    return invalid(where, "a value expected, a reference to '{}' outside of a function found", proto.ref_attr_name());
+  if (!proto.ref_attr_name().empty()) return reference_outside(where, proto);
   const auto read_tensor = [&](const onnx_proto::TensorProto& tensor) -> Result<Tensor> {
     auto read = tensors.read(tensor);
     if (!read.ok()) return std::move(read).error().within(where);
     return read;
   };
-  switch (attribute_type(proto)) {
+  const auto type = attribute_type(proto);
+  if (!type.ok()) return Error(type.error()).within(where);
+  switch (*type) {
     case AttributeProto::FLOAT: return Attribute(proto.f());
     case AttributeProto::INT: return Attribute(int64_t{proto.i()});
     case AttributeProto::STRING: return Attribute(proto.s());
@@ -103,29 +137,42 @@ Result<Attribute> import_attribute(const AttributeProto& proto, TensorReader& te
       if (auto done = tensors.restore(kept); !done.ok()) return std::move(done).error().within(where);
       return Attribute(RawAttribute{kept.SerializeAsString()});
     }
-    default: return invalid(where, "a type that ONNX has expected, {} found", proto.type());
+    default: return invalid(where, "a type that ONNX has expected, {} found", *type);
   }
 }
 
 Result<Tensor> import_constant(const AttributeProto& proto, TensorReader& tensors, const std::string& place) {
+  static const std::map<std::string_view, int> kTypes = {
+      {"value", AttributeProto::TENSOR},        {"sparse_value", AttributeProto::SPARSE_TENSOR},
+      {"value_float", AttributeProto::FLOAT},   {"value_int", AttributeProto::INT},
+      {"value_string", AttributeProto::STRING}, {"value_floats", AttributeProto::FLOATS},
+      {"value_ints", AttributeProto::INTS},     {"value_strings", AttributeProto::STRINGS}};
+  const auto expected = kTypes.find(proto.name());
+  if (expected == kTypes.end())
+    return invalid(place, "a value, value_int, value_float, … expected, attribute '{}' found", proto.name());
+  if (!proto.ref_attr_name().empty()) return reference_outside(attribute_place(place, proto), proto);
   const auto read = [&]() -> Result<Tensor> {
-    const std::string& name = proto.name();
-    if (name == "value" && proto.has_t()) return tensors.read(proto.t());
-    if (name == "sparse_value" && proto.has_sparse_tensor()) return tensors.read(proto.sparse_tensor());
-    if (name == "value_float" && proto.has_f()) return Tensor::scalar(DataType::kFloat32, proto.f());
-    if (name == "value_int" && proto.has_i()) {
-      const int64_t value = proto.i();
-      return Tensor::from_ints(DataType::kInt64, {}, {&value, 1});
+    TRY(const int type, attribute_type(proto));
+    if (type != expected->second)
+      return invalid("", "a value of type {} expected, one of type {} found", type_name(expected->second),
+                     type_name(type));
+    switch (type) {
+      case AttributeProto::TENSOR: return tensors.read(proto.t());
+      case AttributeProto::SPARSE_TENSOR: return tensors.read(proto.sparse_tensor());
+      case AttributeProto::FLOAT: return Tensor::scalar(DataType::kFloat32, proto.f());
+      case AttributeProto::INT: {
+        const int64_t value = proto.i();
+        return Tensor::from_ints(DataType::kInt64, {}, {&value, 1});
+      }
+      case AttributeProto::STRING: return Tensor({}, {proto.s()});
+      case AttributeProto::FLOATS: {
+        const std::vector<double> values(proto.floats().begin(), proto.floats().end());
+        return Tensor::from_doubles(DataType::kFloat32, {proto.floats_size()}, values);
+      }
+      case AttributeProto::INTS: return Tensor::int64s({proto.ints().begin(), proto.ints().end()});
+      default:
+        return Tensor({proto.strings_size()}, std::vector<std::string>(proto.strings().begin(), proto.strings().end()));
     }
-    if (name == "value_string" && proto.has_s()) return Tensor({}, {proto.s()});
-    if (name == "value_floats") {
-      const std::vector<double> values(proto.floats().begin(), proto.floats().end());
-      return Tensor::from_doubles(DataType::kFloat32, {proto.floats_size()}, values);
-    }
-    if (name == "value_ints") return Tensor::int64s({proto.ints().begin(), proto.ints().end()});
-    if (name == "value_strings")
-      return Tensor({proto.strings_size()}, std::vector<std::string>(proto.strings().begin(), proto.strings().end()));
-    return invalid("", "a value, value_int, value_float, … expected");
   };
   auto tensor = read();
   if (!tensor.ok()) return std::move(tensor).error().within(attribute_place(place, proto));
