@@ -121,7 +121,7 @@ Expected<void> save_model(const std::string& model, const std::string& place) {
   const auto saved = told<bool>(nullptr, [&]() -> Result<bool> {
     TRY(const LoadedModel loaded, load_model(model, {}));
     TRY(StagingFolder staging, StagingFolder::beside(place));
-    TRY_VOID(staging.write_model(loaded.graph));
+    if (auto done = staging.write_model(loaded.graph); !done.ok()) return std::move(done).error().within(model);
     TRY_VOID(staging.release());
     return true;
   });

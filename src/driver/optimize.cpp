@@ -73,7 +73,8 @@ class Run {
       const double checked = checking();
       TRY(outcome.made, choices_.search.optimize(outcome.before, model_, derivation, settings_, setting));
       outcome.seconds["optimize"] += seconds_since(start) - (checking() - checked);
-      if (!choices_.has_check) TRY_VOID(write(outcome.made, outcome));
+      if (!choices_.has_check)
+        if (auto done = write(outcome.made, outcome); !done.ok()) return std::move(done).error().within(model_);
       TRY(is_done, prove(outcome, derivation, unproved));
     }
     outcome.made.left_out.insert(outcome.made.left_out.end(), unproved.begin(), unproved.end());

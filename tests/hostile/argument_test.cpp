@@ -121,5 +121,16 @@ TEST(HostileArgument, MayBeBothInputAndOutput) {
   EXPECT_EQ(std::distance(fs::directory_iterator(scratch.path()), fs::directory_iterator()), 1);
 }
 
+/// What can't be said in the model's opset is the model's fault, checked or not.
+TEST(HostileArgument, IsNamedWhereItCannotBeWritten) {
+  const ScratchFolder scratch;
+  const std::string model = (scratch.path() / "model.onnx").string(), out = (scratch.path() / "out.onnx").string();
+  write_file(model, from_notation("@5 y = Tile(x: f32[2,3], t: f32[1]{2}, a: f32[1]{0})"));
+  for (const char* flag : {"--quiet", "--no-check"}) {
+    const Outcome outcome = run_isomer({"optimize", model, "-o", out, "--level", "0", flag});
+    EXPECT_EQ(wrong_with_refusal(outcome, model, "(Tile): opset 6 or newer expected"), "") << flag;
+  }
+}
+
 }  // namespace
 }  // namespace isomer::test
