@@ -215,7 +215,7 @@ std::vector<HostileCase> large() {
       {"diamonds_of_1000", [] { return diamonds("Add", 1000); }, ""},
       {"nodes_of_nothing",
        [] { return serialized(empty_model()) + bytes_field(7, repeated(bytes_field(1, ""), 5'000'000)); },
-       "a model that takes at most"},
+       "at most 1000000 nodes expected"},
       {"nodes_a_million_and_one",
        [] {
          return with_nodes(

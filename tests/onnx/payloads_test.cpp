@@ -101,6 +101,18 @@ TEST(CutPayloads, SaysWhereBytesAreNoMessage) {
   EXPECT_THAT(message_of(cut(bytes)), HasSubstr(fmt::format("no protocol buffer found at offset {}", whole)));
 }
 
+TEST(CutPayloads, TakesAsManyNodesAsItsLimitSays) {
+  const std::string node =
+      model_of_graph("node { input: 'a' output: 'b' op_type: 'Relu' }").graph().SerializeAsString();
+  std::string graph;
+  for (int64_t k = 0; k < ImportLimits().nodes; ++k) graph += node;
+  std::string bytes = model_of_graph("").SerializeAsString();
+  wire::append_tag(bytes, ModelProto::kGraphFieldNumber, wire::Type::kBytes);
+  wire::append_varint(bytes, graph.size());
+  const auto result = cut(bytes + graph);
+  EXPECT_TRUE(result.ok()) << message_of(result);
+}
+
 struct LimitCase {
   std::string name;
   std::function<void(ImportLimits&)> set;
@@ -156,7 +168,16 @@ INSTANTIATE_TEST_SUITE_P(
                                 l.memory_bytes = 20000;
                                 l.memory_factor = 0;
                               },
-                              repeated(5, "node { }"), repeated(50, "node { }"), "that takes at most 0 MiB"}),
+                              repeated(5, "initializer { }"), repeated(500, "initializer { }"),
+                              "that takes at most 0 MiB"},
+                    // Their number limits what they take.
+                    LimitCase{"memory_beside_nodes",
+                              [](ImportLimits& l) {
+                                l.nodes = 500;
+                                l.memory_bytes = 20000;
+                                l.memory_factor = 0;
+                              },
+                              repeated(500, "node { }"), repeated(501, "node { }"), "at most 500 nodes expected"}),
     [](const auto& info) { return info.param.name; });
 
 }  // namespace

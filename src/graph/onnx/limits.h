@@ -17,7 +17,7 @@ struct ImportLimits {
   /// Of all nodes with several bodies: what some of a node's bodies read of the graph around, once for each of the
   /// others.
   int64_t unread_captures = 100'000;
-  /// What the parsed model may occupy: so much, and so many times the file's size.
+  /// What the parsed model may occupy besides its nodes: so much, and so many times the file's size.
   int64_t memory_bytes = int64_t{128} << 20;
   int64_t memory_factor = 8;
 };

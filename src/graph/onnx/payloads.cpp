@@ -21,9 +21,7 @@ using onnx_proto::ModelProto;
 using onnx_proto::NodeProto;
 using onnx_proto::TensorProto;
 
-/// What the graph keeps for a node besides its message, a list for an element besides its bytes, and the growth of a
-/// list that doubles.
-constexpr int64_t kNodeBytes = 1000;
+/// What a list keeps for an element besides its bytes, and the growth of a list that doubles.
 constexpr int64_t kElementBytes = 48;
 constexpr int64_t kGrowth = 2;
 
@@ -53,9 +51,7 @@ bool reaches_tensor(const Descriptor* message, std::set<const Descriptor*>& seen
 MessageFacts measure(const Descriptor* message) {
   const auto* prototype = google::protobuf::MessageFactory::generated_factory()->GetPrototype(message);
   std::set<const Descriptor*> seen;
-  const auto bytes =
-      static_cast<int64_t>(prototype->SpaceUsedLong()) + (message == NodeProto::descriptor() ? kNodeBytes : 0);
-  return {reaches_tensor(message, seen), bytes};
+  return {reaches_tensor(message, seen), static_cast<int64_t>(prototype->SpaceUsedLong())};
 }
 
 bool is_name(const FieldDescriptor& field, const Types& types) {
@@ -130,9 +126,10 @@ class Cutter {
       return invalid("", "messages nested at most {} deep expected, more found", limits_.message_depth);
     if (place.bodies > limits_.body_depth)
       return invalid("", "bodies nested at most {} deep expected, more found", limits_.body_depth);
-    if (type == types_.node && ++nodes_ > limits_.nodes)
-      return invalid("", "at most {} nodes expected, more found", limits_.nodes);
-    return spend(facts_of(type).bytes);
+    if (type != types_.node) return spend(facts_of(type).bytes);
+    // Their number bounds what nodes take, here and in the graph.
+    if (++nodes_ > limits_.nodes) return invalid("", "at most {} nodes expected, more found", limits_.nodes);
+    return {};
   }
 
   Result<void> count(const wire::Field& field, const Descriptor* type, const FieldDescriptor* known, Counts& counts) {
