@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "graph/bind.h"
 #include "graph/text.h"
 #include "onnx/export_fixture.h"
 
@@ -153,6 +154,32 @@ TEST_F(Export, BringsDataIntoWhatIsKeptAsItIs) {
   }
 }
 
+/// Of constants, wherever they came from, and of tensors of attributes.
+TEST_F(Export, KeepsWhatIsSaidOfTensors) {
+  const ModelProto model = graph_model(R"(
+    name: "g"
+    node { input: "x" output: "a" op_type: "Own" domain: "of.nobody"
+      attribute { name: "alone" doc_string: "attribute doc" type: 4 t { name: "t" doc_string: "tensor doc" data_type: 1 dims: 1 raw_data: "abcd" } }
+      attribute { name: "list" type: 9 tensors { name: "u" data_type: 1 dims: 1 raw_data: "abcd" metadata_props { key: "a" value: "b" } } } }
+    node { input: "a" input: "w" output: "b" op_type: "Mul" }
+    node { input: "b" input: "s" output: "y" op_type: "Add" }
+    input { name: "x" FLOAT2 } output { name: "y" FLOAT2 }
+    initializer { name: "w" data_type: 1 dims: 2 raw_data: "12345678" }
+    sparse_initializer { dims: 2000 dims: 1
+      values { name: "s" data_type: 1 dims: 1 raw_data: "abcd" doc_string: "sparse doc" } indices { data_type: 7 dims: 1 raw_data: "\x07\x00\x00\x00\x00\x00\x00\x00" } }
+    value_info { name: "w" doc_string: "weight's value" type { tensor_type { elem_type: 1 shape { dim { dim_value: 2 } } } } })");
+  ModelProto imported = model;
+  imported.add_opset_import()->set_domain("of.nobody");
+  imported.mutable_opset_import(1)->set_version(1);
+  EXPECT_EQ(round_trip(imported).graph().DebugString(), model.graph().DebugString());
+  const ModelProto made = round_trip(graph_model(R"(
+    name: "g" node { output: "w" op_type: "Constant" doc_string: "node doc" metadata_props { key: "a" value: "b" }
+      attribute { name: "value_floats" type: 6 floats: 1 floats: 2 } }
+    node { input: "x" input: "w" output: "y" op_type: "Mul" } input { name: "x" FLOAT2 } output { name: "y" FLOAT2 })"));
+  EXPECT_EQ(made.graph().initializer(0).doc_string(), "node doc");
+  EXPECT_EQ(made.graph().initializer(0).metadata_props(0).value(), "b");
+}
+
 TEST_F(Export, SaysTypesThatTheFileSaidOrNobodyInfers) {
   const auto graph = parse_graph(R"(opset 17
 opset "com.example" 1
@@ -226,6 +253,23 @@ TEST_F(Export, WritesDimsAsTheyCame) {
   const ModelProto written = round_trip(model);
   EXPECT_EQ(written.graph().input(0).DebugString(), model.graph().input(0).DebugString());
   EXPECT_EQ(written.graph().output(0).DebugString(), model.graph().output(0).DebugString());
+}
+
+TEST_F(Export, KeepsDenotationsOfBoundInputs) {
+  const auto graph = import_message(model_of_graph(R"(
+    name: "g" node { input: "x" output: "y" op_type: "Relu" }
+    input { name: "x" type { denotation: "IMAGE" tensor_type { elem_type: 1 shape {
+      dim { dim_param: "N" denotation: "DATA_BATCH" } dim { dim_value: 3 denotation: "DATA_CHANNEL" } } } } }
+    output { name: "y" type { tensor_type { elem_type: 1 } } })"));
+  ASSERT_TRUE(graph.ok()) << message_of(graph);
+  Graph bound = *graph;
+  ASSERT_TRUE(bind_inputs(bound, {{"N", 2}}, {}).ok());
+  ASSERT_TRUE(export_model(bound, path()).ok());
+  const auto type = read_message(path()).graph().input(0).type();
+  EXPECT_EQ(type.denotation(), "IMAGE");
+  EXPECT_EQ(type.tensor_type().shape().dim(0).dim_value(), 2);
+  EXPECT_EQ(type.tensor_type().shape().dim(0).denotation(), "DATA_BATCH");
+  EXPECT_EQ(type.tensor_type().shape().dim(1).denotation(), "DATA_CHANNEL");
 }
 
 TEST_F(Export, NamesEveryValueOnce) {

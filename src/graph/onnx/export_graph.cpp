@@ -62,14 +62,25 @@ ValueExtra extra_of(const Value& value) {
   return extra;
 }
 
+/// What is known better is still what it was called; a shape of another rank is not.
+void copy_denotations(const onnx_proto::TypeProto& from, onnx_proto::TypeProto& to) {
+  if (from.has_denotation()) to.set_denotation(from.denotation());
+  const auto& before = from.tensor_type().shape();
+  auto& after = *to.mutable_tensor_type()->mutable_shape();
+  for (int k = 0; before.dim_size() == after.dim_size() && k < after.dim_size(); ++k)
+    if (before.dim(k).has_denotation()) after.mutable_dim(k)->set_denotation(before.dim(k).denotation());
+}
+
 /// The type as the file had it, where that still is what `known` says: with denotations, and dims without a name.
 ValueInfoProto value_info(const Value& value, const std::string& name, const ValueType& known, const IsFree& is_free) {
   ValueInfoProto proto = extra_of(value).info();
   const auto kept = read_type(proto.type(), value.name);
   const ValueType type = kept.ok() && *kept == known ? known : with_given_names(known, is_free);
   if (!kept.ok() || *kept != type || kept->kind == ValueType::Kind::kUnknown) {
+    const onnx_proto::TypeProto said = proto.type();
     proto.clear_type();
     if (type.kind != ValueType::Kind::kUnknown) write_type(type, *proto.mutable_type());
+    if (kept.ok() && kept->has_shape() && type.has_shape()) copy_denotations(said, *proto.mutable_type());
   }
   proto.set_name(name);
   return proto;
@@ -141,6 +152,7 @@ class GraphWriter {
       attribute.set_name("value");
       attribute.set_type(onnx_proto::AttributeProto::TENSOR);
       *attribute.mutable_t() = tensor_message("", *graph_.value(id).constant);
+      attribute.mutable_t()->MergeFrom(extra_of(graph_.value(id)).tensor());
     }
   }
 
@@ -163,9 +175,24 @@ class GraphWriter {
     const auto write_body = [&](const Graph& body, GraphProto& message) {
       return GraphWriter(body, exported_, captured, this).write(message);
     };
-    for (const auto& [name, attribute] : node.attributes)
-      TRY_VOID(write_attribute(name, attribute, *proto.add_attribute(), write_body));
+    google::protobuf::RepeatedPtrField<onnx_proto::AttributeProto> kept;
+    kept.Swap(proto.mutable_attribute());
+    for (const auto& [name, attribute] : node.attributes) {
+      onnx_proto::AttributeProto& written = *proto.add_attribute();
+      TRY_VOID(write_attribute(name, attribute, written, write_body));
+      for (const auto& said : kept)
+        if (said.name() == name) add_kept(said, written);
+    }
     return {};
+  }
+
+  /// What the file said of an attribute besides its value.
+  static void add_kept(const onnx_proto::AttributeProto& kept, onnx_proto::AttributeProto& attribute) {
+    if (kept.has_doc_string()) attribute.set_doc_string(kept.doc_string());
+    attribute.mutable_unknown_fields()->MergeFrom(kept.unknown_fields());
+    if (kept.has_t() && attribute.has_t()) attribute.mutable_t()->MergeFrom(kept.t());
+    for (int k = 0; kept.tensors_size() == attribute.tensors_size() && k < kept.tensors_size(); ++k)
+      attribute.mutable_tensors(k)->MergeFrom(kept.tensors(k));
   }
 
   static void drop_trailing_empty(google::protobuf::RepeatedPtrField<std::string>& names) {
@@ -202,11 +229,13 @@ class GraphWriter {
   void write_constant(ValueId id, GraphProto& proto) const {
     const Value& value = graph_.value(id);
     const std::string& name = names_.of(id);
-    if (!is_body_ && graph_.info().ir_version < 4 && !role(id).input)
-      *proto.add_input() = info(value, name, value.type);
     const ValueExtra extra = extra_of(value);
+    const bool says_more = extra.info().has_doc_string() || extra.info().metadata_props_size() > 0;
+    if (!role(id).input && (is_before_ir_4() || says_more))
+      *(is_before_ir_4() ? proto.add_input() : proto.add_value_info()) = info(value, name, value.type);
     if (extra.sparse())
       if (auto sparse = sparse_message(name, *value.constant)) {
+        sparse->mutable_values()->MergeFrom(extra.tensor());
         *proto.add_sparse_initializer() = std::move(*sparse);
         return;
       }

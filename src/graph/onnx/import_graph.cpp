@@ -18,6 +18,7 @@
 namespace isomer {
 namespace {
 
+using onnx_proto::AttributeProto;
 using onnx_proto::GraphProto;
 using onnx_proto::ModelProto;
 using onnx_proto::NodeProto;
@@ -61,13 +62,43 @@ bool is_constant_node(const NodeProto& node) {
   return node.op_type() == "Constant" && normal_domain(node.domain()).empty();
 }
 
-ValueExtra initializer_extra(const onnx_proto::TensorProto& tensor) {
-  ValueExtra extra;
-  onnx_proto::TensorProto& rest = *extra.mutable_tensor();
+/// Of a tensor, what the Graph has no place for.
+onnx_proto::TensorProto rest_of(const onnx_proto::TensorProto& tensor) {
+  onnx_proto::TensorProto rest;
   if (tensor.has_doc_string()) rest.set_doc_string(tensor.doc_string());
   *rest.mutable_metadata_props() = tensor.metadata_props();
   rest.mutable_unknown_fields()->MergeFrom(tensor.unknown_fields());
+  return rest;
+}
+
+ValueExtra initializer_extra(const onnx_proto::TensorProto& tensor) {
+  ValueExtra extra;
+  *extra.mutable_tensor() = rest_of(tensor);
   return extra;
+}
+
+/// What the node said, as if the tensor did.
+ValueExtra constant_extra(const NodeProto& node) {
+  ValueExtra extra;
+  onnx_proto::TensorProto& rest = *extra.mutable_tensor();
+  if (node.attribute(0).has_t()) rest = rest_of(node.attribute(0).t());
+  if (node.has_doc_string()) rest.set_doc_string(node.doc_string());
+  rest.mutable_metadata_props()->MergeFrom(node.metadata_props());
+  return extra;
+}
+
+/// The same of an attribute, whose tensors have names besides.
+AttributeProto rest_of(const AttributeProto& attribute) {
+  AttributeProto rest;
+  const auto add = [](const onnx_proto::TensorProto& tensor, onnx_proto::TensorProto& out) {
+    out = rest_of(tensor);
+    if (tensor.has_name()) out.set_name(tensor.name());
+  };
+  if (attribute.has_doc_string()) rest.set_doc_string(attribute.doc_string());
+  rest.mutable_unknown_fields()->MergeFrom(attribute.unknown_fields());
+  if (attribute.has_t()) add(attribute.t(), *rest.mutable_t());
+  for (const auto& tensor : attribute.tensors()) add(tensor, *rest.add_tensors());
+  return rest;
 }
 
 /// Omitted outputs at the end of the list say nothing.
@@ -105,6 +136,12 @@ std::string node_extra(const NodeProto& node) {
   *rest.mutable_metadata_props() = node.metadata_props();
   *rest.mutable_device_configurations() = node.device_configurations();
   rest.mutable_unknown_fields()->MergeFrom(node.unknown_fields());
+  for (const AttributeProto& attribute : node.attribute()) {
+    AttributeProto kept = rest_of(attribute);
+    if (kept.ByteSizeLong() <= 2 && kept.tensors_size() == 0) continue;  // no more than an empty tensor
+    kept.set_name(attribute.name());
+    *rest.add_attribute() = std::move(kept);
+  }
   return rest.SerializeAsString();
 }
 
@@ -192,7 +229,7 @@ class GraphBuilder {
     for (const auto& sparse : proto_.sparse_initializer()) {
       const std::string& name = sparse.values().name();
       if (name.empty()) return invalid("sparse_initializer", "a name expected, an empty one found");
-      ValueExtra extra;
+      ValueExtra extra = initializer_extra(sparse.values());
       extra.set_sparse(true);
       TRY_VOID(add_initializer(name, tensors_.read(sparse), extra));
     }
@@ -211,13 +248,19 @@ class GraphBuilder {
     if (const Value* shadowed = outer_ ? outer_->known(name) : nullptr;
         shadowed && !(shadowed->constant && shadowed->constant->same_contents(*contents)))
       return invalid(name, "an initializer of a body with a name of its own expected, one of the graph around found");
-    const ValueId id = graph_.add_constant(std::move(*contents), name);
-    graph_.edit(id).extra = extra.SerializeAsString();
-    return define(name, id);
+    return define(name, add_constant(std::move(*contents), name, extra));
   }
 
-  /// Before IR 4 every initializer is an input as well, and a constant; since then it is a default that callers may
-  /// override.
+  ValueId add_constant(Tensor contents, const std::string& name, const ValueExtra& extra) {
+    const ValueId id = graph_.add_constant(std::move(contents), name);
+    Value& value = graph_.edit(id);
+    value.extra = extra.SerializeAsString();
+    if (const auto info = declared_.find(name); info != declared_.end()) add_extra(value, *info->second);
+    return id;
+  }
+
+  /// Before IR 4 every initializer is an input as well, and a constant, in bodies too; since then it is a default that
+  /// callers may override.
   Result<void> add_inputs() {
     std::vector<ValueId> inputs;
     inputs.reserve(proto_.input_size());
@@ -403,7 +446,7 @@ class GraphBuilder {
     if (proto.input_size() != 0) return invalid(place, "no inputs expected, {} found", proto.input_size());
     if (proto.attribute_size() != 1) return invalid(place, "one attribute expected, {} found", proto.attribute_size());
     TRY(Tensor value, import_constant(proto.attribute(0), tensors_, place));
-    return define(proto.output(0), graph_.add_constant(std::move(value), proto.output(0)));
+    return define(proto.output(0), add_constant(std::move(value), proto.output(0), constant_extra(proto)));
   }
 
   Result<void> add_attributes(const NodeProto& proto, const std::string& place, Node& node) {
