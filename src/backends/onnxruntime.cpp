@@ -128,10 +128,6 @@ class Session final : public Peer {
   std::vector<std::string> input_names_, output_names_;
 };
 
-}  // namespace
-
-namespace {
-
 Result<const ApiBase*> base_of(const std::string& library) {
   void* const handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (!handle) return unsupported("onnxruntime", "its shared library expected, {}", dlerror());
