@@ -222,7 +222,10 @@ Result<void> Session::compute(std::span<const Tensor> inputs, std::span<Tensor> 
 Result<DeviceMemory> Session::copy_of(std::span<const std::byte> data) {
   const std::lock_guard lock(mutex_);
   std::optional<cuda::Gpu::Current> current;
-  if (resident_) current.emplace(*resident_->gpu());
+  if (resident_) {
+    TRY_VOID(resident_->gpu()->driver().check_process());
+    current.emplace(*resident_->gpu());
+  }
   auto memory = device_->allocate(std::ssize(data));
   if (!memory) return unsupported("", "{} bytes of memory expected, less found", data.size());
   device_->upload(memory->data(), data.data(), std::ssize(data));
