@@ -102,6 +102,8 @@ TEST_F(Export, KeepsWhatTheGraphDoesNotRead) {
   model.mutable_graph()->mutable_unknown_fields()->AddVarint(998, 2);
   model.mutable_graph()->mutable_node(1)->mutable_unknown_fields()->AddVarint(997, 3);
   model.mutable_graph()->mutable_initializer(0)->mutable_unknown_fields()->AddVarint(996, 4);
+  model.mutable_graph()->mutable_node(1)->mutable_attribute(0)->mutable_unknown_fields()->AddVarint(995, 5);
+  model.mutable_graph()->mutable_node(1)->mutable_attribute(2)->mutable_unknown_fields()->AddVarint(12, 6);  // 2 bytes
   ModelProto written = round_trip(model);
   // The form of what is the same: raw data, no trailing omissions, attributes by name.
   model.mutable_graph()->mutable_initializer(0)->clear_float_data();

@@ -189,7 +189,7 @@ class GraphWriter {
   /// What the file said of an attribute besides its value.
   static void add_kept(const onnx_proto::AttributeProto& kept, onnx_proto::AttributeProto& attribute) {
     if (kept.has_doc_string()) attribute.set_doc_string(kept.doc_string());
-    attribute.mutable_unknown_fields()->MergeFrom(kept.unknown_fields());
+    if (attribute.unknown_fields().empty()) attribute.mutable_unknown_fields()->MergeFrom(kept.unknown_fields());
     if (kept.has_t() && attribute.has_t()) attribute.mutable_t()->MergeFrom(kept.t());
     for (int k = 0; kept.tensors_size() == attribute.tensors_size() && k < kept.tensors_size(); ++k)
       attribute.mutable_tensors(k)->MergeFrom(kept.tensors(k));

@@ -90,6 +90,7 @@ ValueExtra constant_extra(const NodeProto& node) {
 /// The same of an attribute, whose tensors have names besides.
 AttributeProto rest_of(const AttributeProto& attribute) {
   AttributeProto rest;
+  const auto is_empty = [](const onnx_proto::TensorProto& tensor) { return tensor.ByteSizeLong() == 0; };
   const auto add = [](const onnx_proto::TensorProto& tensor, onnx_proto::TensorProto& out) {
     out = rest_of(tensor);
     if (tensor.has_name()) out.set_name(tensor.name());
@@ -97,7 +98,9 @@ AttributeProto rest_of(const AttributeProto& attribute) {
   if (attribute.has_doc_string()) rest.set_doc_string(attribute.doc_string());
   rest.mutable_unknown_fields()->MergeFrom(attribute.unknown_fields());
   if (attribute.has_t()) add(attribute.t(), *rest.mutable_t());
+  if (is_empty(rest.t())) rest.clear_t();
   for (const auto& tensor : attribute.tensors()) add(tensor, *rest.add_tensors());
+  if (std::ranges::all_of(rest.tensors(), is_empty)) rest.clear_tensors();
   return rest;
 }
 
@@ -138,7 +141,7 @@ std::string node_extra(const NodeProto& node) {
   rest.mutable_unknown_fields()->MergeFrom(node.unknown_fields());
   for (const AttributeProto& attribute : node.attribute()) {
     AttributeProto kept = rest_of(attribute);
-    if (kept.ByteSizeLong() <= 2 && kept.tensors_size() == 0) continue;  // no more than an empty tensor
+    if (kept.ByteSizeLong() == 0) continue;
     kept.set_name(attribute.name());
     *rest.add_attribute() = std::move(kept);
   }
