@@ -112,17 +112,6 @@ int count_without_trailing_empty(const Names& names) {
   return count;
 }
 
-/// True for shapes that no tensor can have both of.
-bool contradict(const ValueType& a, const ValueType& b) {
-  if (!a.has_shape() || !b.has_shape()) return false;
-  if (a.shape->size() != b.shape->size()) return true;
-  for (size_t k = 0; k < a.shape->size(); ++k) {
-    const Dim &left = (*a.shape)[k], &right = (*b.shape)[k];
-    if (left.is_constant() && right.is_constant() && left != right) return true;
-  }
-  return false;
-}
-
 /// Outputs that the node has: where their number says what the operator does, unnamed ones at the end count unless all
 /// are.
 int count_outputs(const NodeProto& node, const OpTable* operators) {
@@ -291,7 +280,7 @@ class GraphBuilder {
       if (type.is_tensor() && type.dtype != value.type.dtype)
         return invalid(info.name(), "an initializer of type {} expected, {} found", name(type.dtype),
                        name(value.type.dtype));
-      if (contradict(type, value.type))
+      if (type.has_shape() && contradict(*type.shape, *value.type.shape))
         return invalid(info.name(), "an initializer of shape {} expected, {} found", text(*type.shape),
                        text(*value.type.shape));
       add_extra(value, info);
@@ -623,7 +612,8 @@ std::vector<std::string> wrong_declarations(const Graph& graph) {
   std::vector<std::string> sentences;
   for (const ValueId id : graph.outputs()) {
     const Value& value = graph.value(id);
-    if (value.declared && contradict(*value.declared, value.type))
+    if (value.declared && value.declared->has_shape() && value.type.has_shape() &&
+        contradict(*value.declared->shape, *value.type.shape))
       sentences.push_back(fmt::format("{}: the file declares an output of shape {}, it has {}", value.name,
                                       text(*value.declared->shape), text(*value.type.shape)));
   }

@@ -88,13 +88,6 @@ Result<void> expand_mean(NodeForm& form) {
   return form.emit_as(0, "Div", {sum, form.scalar(form.type(0).dtype, count, "count")});
 }
 
-/// True of shapes that no tensor can have both of.
-bool differ(const Shape& a, const Shape& b) {
-  return !std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Dim& one, const Dim& other) {
-    return one == other || !one.is_constant() || !other.is_constant();
-  });
-}
-
 /// Min or Max of an operand and a constant scalar as the Clip that it is.
 Result<void> bound_by_clip(NodeForm& form) {
   const bool is_min = form.node().op_type == "Min";
@@ -107,7 +100,7 @@ Result<void> bound_by_clip(NodeForm& form) {
   }
   // One shape is what the opset demands of a file's own node.
   for (int i = 1; i < form.input_count(); ++i)
-    if (form.has_rank(0) && form.has_rank(i) && differ(*form.type(0).shape, *form.type(i).shape))
+    if (form.has_rank(0) && form.has_rank(i) && contradict(*form.type(0).shape, *form.type(i).shape))
       return form.unsupported("operands of one shape expected where the opset does not broadcast");
   return {};
 }

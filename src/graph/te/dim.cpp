@@ -104,4 +104,10 @@ std::optional<std::vector<int64_t>> constants(const Shape& shape) {
   return values;
 }
 
+bool contradict(const Shape& a, const Shape& b) {
+  return !std::ranges::equal(a, b, [](const Dim& left, const Dim& right) {
+    return !left.is_constant() || !right.is_constant() || left == right;
+  });
+}
+
 }  // namespace isomer

@@ -52,5 +52,7 @@ Dim element_count(const Shape& shape);
 std::string text(const Shape& shape);
 /// The dims' values when all are constant.
 std::optional<std::vector<int64_t>> constants(const Shape& shape);
+/// True of shapes that no tensor can have both of.
+bool contradict(const Shape& a, const Shape& b);
 
 }  // namespace isomer
