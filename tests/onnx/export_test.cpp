@@ -138,13 +138,17 @@ TEST_F(Export, BringsDataIntoWhatIsKeptAsItIs) {
   const std::string tensor =
       "data_type: 1 dims: 2 data_location: 1 external_data { key: 'location' value: 'w.bin' } external_data { key: "
       "'offset' value: '2' }";
-  write_message(source.path() / "m.onnx", model_message(with_types(fmt::format(R"(
+  ModelProto model = model_message(with_types(fmt::format(R"(
     ir_version: 10 opset_import {{ version: 21 }} opset_import {{ domain: "of.nobody" version: 1 }}
     training_info {{ algorithm {{ initializer {{ name: "w" {0} }} }} }}
-    graph {{ name: "g" node {{ input: "x" output: "y" op_type: "Own" domain: "of.nobody" attribute {{ name: "s" type: 11
-      sparse_tensor {{ values {{ {0} }} indices {{ data_type: 7 dims: 2 int64_data: [0, 1] }} dims: 3 }} }} }}
+    graph {{ name: "g" node {{ input: "x" input: "v" output: "y" op_type: "Own" domain: "of.nobody"
+      attribute {{ name: "s" type: 11
+        sparse_tensor {{ values {{ {0} }} indices {{ data_type: 7 dims: 2 int64_data: [0, 1] }} dims: 3 }} }} }}
+      initializer {{ name: "v" data_type: 2 dims: 2048 }}
       input {{ name: "x" FLOAT2 }} output {{ name: "y" FLOAT2 }} }})",
-                                                                               tensor))));
+                                                          tensor)));
+  model.mutable_graph()->mutable_initializer(0)->set_raw_data(std::string(2048, 'v'));
+  write_message(source.path() / "m.onnx", model);
   const auto graph = import_model(source.path() / "m.onnx");
   ASSERT_TRUE(graph.ok()) << message_of(graph);
   ASSERT_TRUE(export_model(*graph, path()).ok());
@@ -154,6 +158,7 @@ TEST_F(Export, BringsDataIntoWhatIsKeptAsItIs) {
     EXPECT_EQ(each.raw_data(), "abcdefgh");
     EXPECT_EQ(each.external_data_size() + each.data_location(), 0);
   }
+  EXPECT_THAT(files(), ElementsAre("out.onnx"));  // the weights were inline
 }
 
 /// Of constants, wherever they came from, and of tensors of attributes.

@@ -134,7 +134,6 @@ Result<TensorReader::Bytes> TensorReader::external(const TensorProto& proto, uin
   if (place.offset > bytes.size() || size > bytes.size() - place.offset)
     return invalid("", "{} bytes from offset {} of external data '{}' expected, a file of {} bytes found", size,
                    place.offset, place.location, bytes.size());
-  if (external_file_.empty()) external_file_ = place.location;
   return Bytes{bytes.subspan(place.offset, size), file};
 }
 
@@ -164,6 +163,7 @@ Result<Tensor> TensorReader::read(const TensorProto& proto) {
   Bytes data;
   if (outside) {
     TRY(data, external(proto, size));
+    if (external_file_.empty()) external_file_ = read_place(proto)->location;
   } else if (proto.has_payload()) {
     TRY(data, payload(proto.payload()));
   } else {

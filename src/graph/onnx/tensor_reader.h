@@ -42,7 +42,7 @@ class TensorReader {
   void restore_unread(onnx_proto::GraphProto& proto);
   void restore_unread(google::protobuf::RepeatedPtrField<onnx_proto::NodeProto>& nodes);
 
-  /// Location of the first external data that were read; empty: there were none.
+  /// Location of the first external data that were read, not restored; empty: there were none.
   const std::string& external_file() const { return external_file_; }
   /// All that were read.
   std::vector<std::string> external_files() const;
