@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "graph/onnx/parse.h"
+
 namespace isomer {
 namespace {
 
@@ -135,7 +137,9 @@ Result<Attribute> import_attribute(const AttributeProto& proto, TensorReader& te
     case AttributeProto::TYPE_PROTOS: {
       AttributeProto kept = proto;
       if (auto done = tensors.restore(kept); !done.ok()) return std::move(done).error().within(where);
-      return Attribute(RawAttribute{kept.SerializeAsString()});
+      auto bytes = serialized(kept);
+      if (!bytes.ok()) return std::move(bytes).error().within(where);
+      return Attribute(RawAttribute{*std::move(bytes)});
     }
     default: return invalid(where, "a type that ONNX has expected, {} found", *type);
   }

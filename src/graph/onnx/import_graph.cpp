@@ -548,11 +548,11 @@ class GraphBuilder {
 };
 
 /// What is kept as it is, with all its data.
-std::string kept_of(const ModelProto& model, TensorReader& tensors) {
+Result<std::string> kept_of(const ModelProto& model, TensorReader& tensors) {
   ModelProto rest;
   rest.mutable_unknown_fields()->MergeFrom(model.unknown_fields());
   *rest.mutable_configuration() = model.configuration();
-  if (model.training_info_size() == 0) return rest.SerializePartialAsString();
+  if (model.training_info_size() == 0) return serialized(rest);
   *rest.mutable_training_info() = model.training_info();
   *rest.mutable_functions() = model.functions();
   for (auto& training : *rest.mutable_training_info()) {
@@ -560,7 +560,7 @@ std::string kept_of(const ModelProto& model, TensorReader& tensors) {
     if (training.has_algorithm()) tensors.restore_unread(*training.mutable_algorithm());
   }
   for (auto& function : *rest.mutable_functions()) tensors.restore_unread(*function.mutable_node());
-  return rest.SerializePartialAsString();
+  return serialized(rest);
 }
 
 Result<ModelInfo> import_info(const ModelProto& model, TensorReader& tensors) {
@@ -582,7 +582,7 @@ Result<ModelInfo> import_info(const ModelProto& model, TensorReader& tensors) {
   info.doc_string = model.doc_string();
   info.model_version = model.model_version();
   for (const auto& entry : model.metadata_props()) info.metadata.emplace_back(entry.key(), entry.value());
-  info.extra = kept_of(model, tensors);
+  TRY(info.extra, kept_of(model, tensors));
   return info;
 }
 
