@@ -472,6 +472,28 @@ TEST_F(Export, WritesConstantsOfBodiesAsNodesBeforeIr4) {
   }
 }
 
+TEST_F(Export, WritesConstantsOfBodiesAsInitializersSinceIr4) {
+  const auto graph = parse_graph(R"(opset 21
+ir_version 10
+graph g(x: float32[2], c: bool[]) -> (y: float32[2]) {
+  y: float32[2] = If(c) captures (x) {
+    then_branch = graph then() captures (x: float32[2]) -> (t: float32[2]) {
+      w: float32[2] = {1, 2}
+      t = Add(x, w)
+    },
+    else_branch = graph else() captures (x: float32[2]) -> (e: float32[2]) {
+      e = Neg(x)
+    }
+  }
+}
+)");
+  ASSERT_TRUE(graph.ok()) << message_of(graph);
+  ASSERT_TRUE(export_model(*graph, path()).ok());
+  const ModelProto written = read_message(path());
+  for (const auto& attribute : written.graph().node(0).attribute())
+    EXPECT_EQ(attribute.g().initializer_size(), attribute.name() == "then_branch" ? 1 : 0);
+}
+
 /// What is omitted before a list is counted: the list begins behind it.
 TEST_F(Export, ListsOmittedInputsBeforeAList) {
   const char* const kTypes[] = {"type { tensor_type { elem_type: 7 shape { } } }",

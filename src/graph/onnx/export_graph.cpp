@@ -94,7 +94,8 @@ class GraphWriter {
       : graph_(graph),
         exported_(exported),
         names_(graph, captured, outer ? &outer->names_ : nullptr),
-        is_body_(outer != nullptr) {
+        is_body_(outer != nullptr),
+        ir_version_(outer ? outer->ir_version_ : graph.info().ir_version) {
     const std::vector<ValueId> values = graph.values();
     roles_.resize(values.empty() ? 0 : values.back().index + 1);
     for (const ValueId id : graph.inputs()) roles_[id.index].input = true;
@@ -124,7 +125,7 @@ class GraphWriter {
     bool input = false, output = false, capture = false;
   };
   const Role& role(ValueId id) const { return roles_[id.index]; }
-  bool is_before_ir_4() const { return graph_.info().ir_version < 4; }
+  bool is_before_ir_4() const { return ir_version_ < 4; }
   /// An initializer would have to be an input too before IR 4, of which a body has as many as its operator gives it;
   /// and not every runtime takes one for an output.
   bool is_constant_node(ValueId id) const {
@@ -269,6 +270,7 @@ class GraphWriter {
   ExportedModel& exported_;
   ExportNames names_;
   bool is_body_;
+  int64_t ir_version_;  ///< of the model: a body's own info may not say it
   std::vector<Role> roles_;
   std::set<std::string> free_;  ///< sizes of the model's inputs
   std::unordered_set<std::string> node_names_;
