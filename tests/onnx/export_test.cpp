@@ -449,8 +449,9 @@ TEST_F(Export, ListsInitializersAsInputsBeforeIr4) {
 TEST_F(Export, WritesConstantsOfBodiesAsNodesBeforeIr4) {
   for (const std::string_view made :
        {"node { output: 'w' op_type: 'Constant' attribute { name: 'value' type: 4 t { data_type: 1 dims: 2 float_data: "
-        "[1, 2] } } }",
-        "input { name: 'w' FLOAT2 } initializer { name: 'w' data_type: 1 dims: 2 float_data: [1, 2] }"}) {
+        "[1, 2] } } } value_info { name: 'w' doc_string: 'said' FLOAT2 }",
+        "input { name: 'w' doc_string: 'said' FLOAT2 } initializer { name: 'w' data_type: 1 dims: 2 float_data: [1, 2] "
+        "}"}) {
     ModelProto model = graph_model(fmt::format(R"(
       name: "g" node {{ input: "c" output: "y" op_type: "If"
         attribute {{ name: "then_branch" type: 5 g {{ name: "then" {}
@@ -469,6 +470,8 @@ TEST_F(Export, WritesConstantsOfBodiesAsNodesBeforeIr4) {
     EXPECT_EQ(body.initializer_size(), 0);
     EXPECT_EQ(body.node(0).op_type(), "Constant");
     EXPECT_EQ(body.node(1).input(1), body.node(0).output(0));
+    ASSERT_EQ(body.value_info_size(), 1);
+    EXPECT_EQ(body.value_info(0).doc_string(), "said");
   }
 }
 

@@ -86,6 +86,11 @@ ValueInfoProto value_info(const Value& value, const std::string& name, const Val
   return proto;
 }
 
+/// The file said of the value more than its type.
+bool says_more(const ValueExtra& extra) {
+  return extra.info().has_doc_string() || extra.info().metadata_props_size() > 0;
+}
+
 /// Writes one graph; its bodies by writers of their own.
 class GraphWriter {
  public:
@@ -146,14 +151,18 @@ class GraphWriter {
     const std::vector<int> uses = graph_.use_counts();
     for (const ValueId id : graph_.values()) {
       if (!is_constant_node(id) || uses[id.index] == 0) continue;
+      const Value& value = graph_.value(id);
+      const std::string& name = names_.of(id);
+      const ValueExtra extra = extra_of(value);
       NodeProto& node = *proto.add_node();
       node.set_op_type("Constant");
-      node.add_output(names_.of(id));
+      node.add_output(name);
       auto& attribute = *node.add_attribute();
       attribute.set_name("value");
       attribute.set_type(onnx_proto::AttributeProto::TENSOR);
-      *attribute.mutable_t() = tensor_message("", *graph_.value(id).constant);
-      attribute.mutable_t()->MergeFrom(extra_of(graph_.value(id)).tensor());
+      *attribute.mutable_t() = tensor_message("", *value.constant);
+      attribute.mutable_t()->MergeFrom(extra.tensor());
+      if (!role(id).output && says_more(extra)) *proto.add_value_info() = info(value, name, value.type);
     }
   }
 
@@ -231,8 +240,7 @@ class GraphWriter {
     const Value& value = graph_.value(id);
     const std::string& name = names_.of(id);
     const ValueExtra extra = extra_of(value);
-    const bool says_more = extra.info().has_doc_string() || extra.info().metadata_props_size() > 0;
-    if (!role(id).input && (is_before_ir_4() || says_more))
+    if (!role(id).input && (is_before_ir_4() || says_more(extra)))
       *(is_before_ir_4() ? proto.add_input() : proto.add_value_info()) = info(value, name, value.type);
     if (extra.sparse())
       if (auto sparse = sparse_message(name, *value.constant)) {
