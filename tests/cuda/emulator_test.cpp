@@ -79,6 +79,16 @@ TEST(Emulator, FindsBarriersThatNotAllThreadsReach) {
   EXPECT_THAT(launched.run(text).findings, Contains(HasSubstr("barrier: threads wait at different ones")));
 }
 
+TEST(Emulator, FindsLanesThatWaitAtDifferentExchanges) {
+  const Emulated launched(long_rows(), rows_of_warps(lowered(long_rows())));
+  ASSERT_THAT(launched.run(launched.code.text).findings, IsEmpty());
+  const size_t at = launched.code.text.find("op::across(");
+  ASSERT_NE(at, std::string::npos);
+  const std::string call = launched.code.text.substr(at, launched.code.text.find(';', at) - at);
+  const std::string text = replaced(launched.code.text, call, "threadIdx.x % 2 == 0 ? " + call + "\n: " + call, 0);
+  EXPECT_THAT(launched.run(text).findings, Contains(HasSubstr("lanes wait at different exchanges")));
+}
+
 TEST(Emulator, FindsIndicesThatAreOff) {
   const Emulated plain(rows(), Schedule(lowered(rows())));
   const std::string beyond = replaced(plain.code.text, "m_s1[", "m_s1[1 + ", 0);

@@ -63,9 +63,10 @@ struct EmulatedFragments {
 // mma.m16n8k16 as the PTX ISA describes it: element (row, k) of the first operand lies with lane row % 8 * 4 + k % 8 / 2,
 // element (k, column) of the second with lane column * 4 + k % 8 / 2.
 template <class FromHalf>
-static inline void emulated_mma(float& c0, float& c1, float& c2, float& c3, EmulatedFragments own, FromHalf from_half) {
+static inline void emulated_mma(float& c0, float& c1, float& c2, float& c3, EmulatedFragments own, FromHalf from_half,
+                                int line) {
   EmulatedFragments all[32];
-  const int lane = isomer_emulated_exchange(__LINE__, &own, all, sizeof own);
+  const int lane = isomer_emulated_exchange(line, &own, all, sizeof own);
   float* const sums[4] = {&c0, &c1, &c2, &c3};
   for (int element = 0; element < 4; ++element) {
     const int row = lane / 4 + element / 2 * 8, column = lane % 4 * 2 + element % 2;
@@ -78,10 +79,11 @@ static inline void emulated_mma(float& c0, float& c1, float& c2, float& c3, Emul
 }
 
 // ldmatrix.x4 as the PTX ISA describes it.
-static inline void emulated_matrices(unsigned& r0, unsigned& r1, unsigned& r2, unsigned& r3, const unsigned short* row) {
+static inline void emulated_matrices(unsigned& r0, unsigned& r1, unsigned& r2, unsigned& r3, const unsigned short* row,
+                                     int line) {
   unsigned short own[8], all[32][8];
   for (int k = 0; k < 8; ++k) own[k] = row[k];
-  const int lane = isomer_emulated_exchange(__LINE__, own, all, sizeof own);
+  const int lane = isomer_emulated_exchange(line, own, all, sizeof own);
   unsigned* const registers[4] = {&r0, &r1, &r2, &r3};
   for (int matrix = 0; matrix < 4; ++matrix) {
     const unsigned short* const halves = all[8 * matrix + lane / 4] + lane % 4 * 2;

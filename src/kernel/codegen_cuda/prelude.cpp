@@ -228,9 +228,9 @@ template <class T>
 ISOMER_DEVICE T across(T value, int apart) { return T(across(u32(value), apart)); }
 #else
 template <class T>
-ISOMER_DEVICE T across(T value, int apart) {
+ISOMER_DEVICE T across(T value, int apart, int line = __builtin_LINE()) {
   T all[32];
-  const int lane = isomer_emulated_exchange(__LINE__, &value, all, sizeof value);
+  const int lane = isomer_emulated_exchange(line, &value, all, sizeof value);
   return all[lane ^ apart];
 }
 #endif
@@ -327,13 +327,13 @@ ISOMER_DEVICE void load_matrices(u32& r0, u32& r1, u32& r2, u32& r3, const u16* 
 #else
 ISOMER_DEVICE u32 pair(const u16* both) { return pair(both[0], both[1]); }
 template <int offset>
-ISOMER_DEVICE void load_matrices(u32& r0, u32& r1, u32& r2, u32& r3, const u16* row) {
-  emulated_matrices(r0, r1, r2, r3, row + offset);
+ISOMER_DEVICE void load_matrices(u32& r0, u32& r1, u32& r2, u32& r3, const u16* row, int line = __builtin_LINE()) {
+  emulated_matrices(r0, r1, r2, r3, row + offset, line);
 }
 #define ISOMER_MMA(type)                                                                                      \
   ISOMER_DEVICE void mma_##type(float& c0, float& c1, float& c2, float& c3, u32 a0, u32 a1, u32 a2, u32 a3,   \
-                                u32 b0, u32 b1) {                                                             \
-    emulated_mma(c0, c1, c2, c3, {a0, a1, a2, a3, b0, b1}, from_##type);                                      \
+                                u32 b0, u32 b1, int line = __builtin_LINE()) {                                \
+    emulated_mma(c0, c1, c2, c3, {a0, a1, a2, a3, b0, b1}, from_##type, line);                                \
   }
 #endif
 ISOMER_MMA(f16)
