@@ -102,10 +102,7 @@ Result<Contest> Measurer::contest(const ClockJob& first, const ClockJob& second)
     for (const bool is_ours : {is_ours_first, !is_ours_first}) {
       TRY((is_ours ? ours : theirs), time(is_ours ? first : second));
     }
-    if (ours.fault != Fault::kNone) {
-      result.won = 0;  // the machine's, or the first's: nothing is known of the second
-      return result;
-    }
+    if (ours.fault != Fault::kNone) return Contest();  // the machine's, or the first's: nothing is known of the second
     if (theirs.fault != Fault::kNone) {
       result.fault = theirs;
       return result;

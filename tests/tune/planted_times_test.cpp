@@ -178,5 +178,35 @@ TEST_F(PlantedTimes, WhatAnotherRunLeftStaysWhereItCanNotBeMeasured) {
   EXPECT_EQ(recorded("tuned")[7], 10);
 }
 
+/// What dies in the middle of their contest is no word on it.
+TEST_F(PlantedTimes, WhatAnotherRunLeftStaysWhereTheBestOneFaultsBesideIt) {
+  class Dying : public PlantedClock {
+   public:
+    using PlantedClock::PlantedClock;
+    Result<Measured> time(const Result<ClockJob>& job, double hopeless_us, double possible_us) override {
+      const auto number = std::ssize(job->code) - 1;
+      met_ += number == 7;
+      if (number == 1 && met_ == 2 && !std::exchange(is_dead_, true)) return Measured{Fault::kCrash, "planted", 0, 0};
+      return PlantedClock::time(job, hopeless_us, possible_us);
+    }
+
+   private:
+    int met_ = 0;  ///< rounds of what another run left
+    bool is_dead_ = false;
+  };
+  add("tuned", 7, 60);
+  options_.measurer = [](const MeasuringOptions& measuring) {
+    return std::make_unique<Dying>(measuring, [](int64_t number) {
+      return number == 0 ? 100.0 : number == 1 ? 50.0 : 60.0;
+    });
+  };
+  options_.trials = 3;
+  const auto state = tune({problem_}, {{{1}, 0}}, records_, options_);
+  ASSERT_TRUE(state.ok()) << state.error().message();
+  EXPECT_TRUE(state->tasks[0].is_found);
+  EXPECT_EQ(recorded("tuned").size(), 2U);
+  EXPECT_EQ(recorded("tuned")[7], 60);
+}
+
 }  // namespace
 }  // namespace isomer::tune::test
