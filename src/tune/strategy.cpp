@@ -107,6 +107,10 @@ class Annealing : public Once {
       if (at_ && at_->hash == candidate.hash) at_.reset();
       return;
     }
+    if (at_ && at_->hash == candidate.hash) {
+      time_ = microseconds;
+      return;
+    }
     const double slower = std::log(microseconds / time_);
     if (at_ && slower > 0 && !random_.chance(std::exp(-slower / temperature_))) return;
     at_ = candidate;

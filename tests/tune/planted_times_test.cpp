@@ -28,6 +28,23 @@ TEST(Annealing, CoolsByWhatItGives) {
   EXPECT_GT(near_second, near_first);
 }
 
+/// What a contest says of where it stands, and not the lucky time of a round.
+TEST(Annealing, StandsWhereItWasToldLast) {
+  const kernel::Space space = numbered_space(1000);
+  const kernel::Machine here = machine();
+  const Candidates candidates(copy_problem().start, space, here, 0);
+  const std::string choice = candidates.preferred().made.choices[0].choice.name;
+  const auto strategy = annealing(candidates, 1);
+  for (const double us : {50, 100}) strategy->tell(candidates.with({{choice, 100}}), us);
+  strategy->tell(candidates.with({{choice, 900}}), 90);
+  int near_first = 0, near_second = 0;
+  for (const Candidate& each : strategy->next(16)) {
+    near_first += std::abs(each.decisions().at(choice) - 100) <= 1;
+    near_second += std::abs(each.decisions().at(choice) - 900) <= 1;
+  }
+  EXPECT_GT(near_second, near_first);
+}
+
 class PlantedTimes : public testing::Test {
  protected:
   /// Schedules beside the default one, which is number 0.
