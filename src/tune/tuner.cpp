@@ -375,7 +375,9 @@ class Tuner {
     }
     std::vector<Timed> all(candidates.size());
     const auto done = time_all(number, candidates, all);
-    if (progress.is_done) return {};
+    // What was measured before the best one could not be any more is known all the same.
+    const auto is_measured = [](const Timed& each) { return each.result.has_value(); };
+    if (progress.is_done && std::ranges::none_of(all, is_measured)) return {};
     std::vector<std::pair<double, size_t>> faster;
     for (size_t k = 0; k < candidates.size(); ++k) {
       if (!all[k].result) continue;
@@ -399,6 +401,7 @@ class Tuner {
     if (!done.ok()) return Error(done.error());
     std::sort(faster.begin(), faster.end());
     if (faster.size() > kContests) faster.resize(kContests);
+    if (progress.is_done) faster.clear();
     double best = progress.now_us();
     for (const auto& [relative, k] : faster) {
       if (!all[k].job) all[k].job = compiled(run, candidates[k]);
