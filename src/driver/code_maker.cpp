@@ -108,10 +108,17 @@ Result<CodeMaker> CodeMaker::create(const Settings& settings, const CompileChoic
   maker.plan_ = choices.plan;
   maker.measures_ = choices.plan.empty() && keeps("alternatives") && maker.level_ >= search::kSearchLevel &&
                     search::runs_here(compile.target);
-  TRY(kernel::Records records, open_records(choices.search.records));
-  maker.records_ = std::make_unique<kernel::Records>(std::move(records));
+  maker.records_file_ = choices.search.records;
   maker.is_untuned_ = choices.untuned;
   return maker;
+}
+
+Result<kernel::Records*> CodeMaker::records() const {
+  if (!records_) {
+    TRY(kernel::Records opened, open_records(records_file_));
+    records_ = std::make_unique<kernel::Records>(std::move(opened));
+  }
+  return records_.get();
 }
 
 Result<Graph> CodeMaker::prepared(Graph graph, const std::vector<std::string>& without) const {
@@ -131,17 +138,21 @@ Result<search::CompileOptions> CodeMaker::options_for(const Graph& prepared,
 }
 
 Result<search::ChosenTasks> CodeMaker::choose(const Graph& prepared, const search::ChooseTasksOptions& options) const {
-  search::TaskTimer timer(options_, *records_, weights_in_model(count_bytes(prepared)));
+  TRY(kernel::Records* const known, records());
+  search::TaskTimer timer(options_, *known, weights_in_model(count_bytes(prepared)));
   return choose_tasks(prepared, options_, timer, options);
 }
 
-search::CompileOptions CodeMaker::with_tuned(const Graph& prepared, search::CompileOptions options) const {
-  if (!is_untuned_) take_tuned(options, *records_, weights_in_model(count_bytes(prepared)));
+Result<search::CompileOptions> CodeMaker::with_tuned(const Graph& prepared, search::CompileOptions options) const {
+  if (is_untuned_) return options;
+  TRY(const kernel::Records* const known, records());
+  take_tuned(options, *known, weights_in_model(count_bytes(prepared)));
   return options;
 }
 
 Result<search::Compilation> CodeMaker::compiled(const Graph& prepared, const search::CompileOptions& options) const {
-  TRY(search::Compilation code, compile(prepared, with_tuned(prepared, options)));
+  TRY(const search::CompileOptions tuned, with_tuned(prepared, options));
+  TRY(search::Compilation code, compile(prepared, tuned));
   code.artifact.provenance.producer = version_text();
   return code;
 }
@@ -151,7 +162,8 @@ Result<std::optional<TunedTasks>> CodeMaker::tuned(search::TuningProblems all, c
   const auto begin = Clock::now();
   if (all.problems.empty()) return std::optional<TunedTasks>();
   tune::TuneOptions tune = tuning_options(options);
-  TRY(tune.peaks, add_rooflines(all, *records_, options));
+  TRY(kernel::Records* const known, records());
+  TRY(tune.peaks, add_rooflines(all, *known, options));
   tune.trials = std::numeric_limits<int64_t>::max();
   tune.seconds = std::max(tuning.seconds - seconds_since(begin), 0.0);
   tune.continues = true;
@@ -160,7 +172,7 @@ Result<std::optional<TunedTasks>> CodeMaker::tuned(search::TuningProblems all, c
     result.state = state;
     if (tuning.tell) tuning.tell(result);
   };
-  TRY(result.state, tune::tune(all.problems, all.models, *records_, tune));
+  TRY(result.state, tune::tune(all.problems, all.models, *known, tune));
   result.is_interrupted = !check_stop().ok();
   if (result.is_interrupted) forget_stop();
   return std::optional(std::move(result));

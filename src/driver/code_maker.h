@@ -23,13 +23,14 @@ struct Tuning {
 
 class CodeMaker {
  public:
-  /// Errors: kUsage, a target or a level that is none; those of the records.
+  /// Errors: kUsage, a target or a level that is none.
   static Result<CodeMaker> create(const Settings& settings, const CompileChoices& choices);
 
   /// Whether alternatives of tasks are measured.
   bool measures() const { return measures_; }
-  /// Of the whole command: what one part of it leaves there another finds, also where there is no file.
-  kernel::Records& records() const { return *records_; }
+  /// Of all that it makes: what one part of it leaves there another finds, also where there is no file. They are opened
+  /// when they are first needed. Errors, here and below: they can't be.
+  Result<kernel::Records*> records() const;
 
   /// As tasks are made of it.
   Result<Graph> prepared(Graph graph, const std::vector<std::string>& without) const;
@@ -39,7 +40,7 @@ class CodeMaker {
   /// The tasks that are fastest here, as far as they are found in the options' seconds.
   Result<search::ChosenTasks> choose(const Graph& prepared, const search::ChooseTasksOptions& options) const;
   /// With schedules that were tuned, unless they are not wanted. It outlives the options.
-  search::CompileOptions with_tuned(const Graph& prepared, search::CompileOptions options) const;
+  Result<search::CompileOptions> with_tuned(const Graph& prepared, search::CompileOptions options) const;
   Result<search::Compilation> compiled(const Graph& prepared, const search::CompileOptions& options) const;
   /// Nothing where there is nothing to tune.
   Result<std::optional<TunedTasks>> tuned(search::TuningProblems all, const search::CompileOptions& options,
@@ -63,7 +64,8 @@ class CodeMaker {
   search::CompileOptions options_;
   std::vector<std::string> plan_;
   bool measures_ = false;
-  std::unique_ptr<kernel::Records> records_;
+  std::string records_file_;
+  mutable std::unique_ptr<kernel::Records> records_;  ///< nothing: not needed yet
   bool is_untuned_ = false;
 };
 

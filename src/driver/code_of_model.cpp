@@ -153,8 +153,11 @@ Result<CompiledModel> code_of_model(const LoadedModel& model, const std::string&
     if (!done.ok()) return std::move(done).error().within(file);
   }
   code->tuned = std::move(tuned);
-  if (const std::string problem = maker.records().problem(); choices.tunes && !problem.empty())
-    messages.say("isomer: what was tuned is in the artifact, and in no records: " + problem);
+  if (choices.tunes) {
+    TRY(const kernel::Records* const records, maker.records());
+    if (const std::string problem = records->problem(); !problem.empty())
+      messages.say("isomer: what was tuned is in the artifact, and in no records: " + problem);
+  }
   return CompiledModel{*std::move(code), std::move(made)};
 }
 

@@ -77,9 +77,10 @@ Result<search::Compilation> ProgramTasks::compiled(const Graph& graph, const std
 }
 
 Result<std::vector<search::ProgramJudge::Choice>> ProgramRecords::choices() {
+  TRY(const kernel::Records* const records, maker_.records());
   std::vector<tune::TaskProgress> tasks;
   for (const tune::Problem& problem : problems_.problems) {
-    TRY(tasks.emplace_back(), recorded_progress(problem, options_, maker_.records()));
+    TRY(tasks.emplace_back(), recorded_progress(problem, options_, *records));
   }
   if (problems_.models.empty()) return std::vector<Choice>();
   return fastest(problems_.models[0], tasks);
@@ -147,8 +148,9 @@ Result<void> ProgramTuner::take_cuts(std::vector<OtherCut> cuts) {
     for (const OtherCut& cut : cuts) answers.insert(answers.end(), cut.answers.begin(), cut.answers.end());
     TRY(const search::CompileOptions options, maker_.options_for(first_, answers));
     const auto is_faster = [&]() -> Result<bool> {
-      TRY(const search::Raced raced,
-          race_code(first_, maker_.with_tuned(first_, options_), maker_.with_tuned(first_, options), {}));
+      TRY(const search::CompileOptions before, maker_.with_tuned(first_, options_));
+      TRY(const search::CompileOptions after, maker_.with_tuned(first_, options));
+      TRY(const search::Raced raced, race_code(first_, before, after, {}));
       return raced.ratio > 1 && raced.is_told_apart();
     };
     bool is_won = true;
