@@ -71,4 +71,19 @@ Result<std::vector<NodeId>> topological_order(const Graph& graph) {
   return order;
 }
 
+std::set<ValueId> computed_of_constants(const Graph& graph) {
+  std::set<ValueId> computed;
+  const auto order = topological_order(graph);
+  if (!order.ok()) return computed;
+  for (const NodeId id : *order) {
+    const Node& node = graph.node(id);
+    const auto is_known = [&](ValueId input) {
+      return !input.valid() || graph.is_constant(input) || computed.contains(input);
+    };
+    if (std::ranges::all_of(node.inputs, is_known) && std::ranges::all_of(node.captures, is_known))
+      computed.insert(node.outputs.begin(), node.outputs.end());
+  }
+  return computed;
+}
+
 }  // namespace isomer

@@ -215,6 +215,8 @@ bool is_op(const Node& node, std::string_view op_type) {
   return node.op && node.op->domain.empty() && node.op->name == op_type;
 }
 
+bool dequantizes(const OpDef& op) { return op.name == "DequantizeLinear"; }
+
 const Node* producer(const Graph& graph, ValueId value, std::string_view op_type) {
   if (!value.valid() || !graph.value(value).producer.valid()) return nullptr;
   const Node& node = graph.node(graph.value(value).producer);

@@ -50,6 +50,8 @@ ValueId emit_ints(Graph& graph, std::vector<int64_t> values, std::string_view hi
 
 /// The node is of this operator of the standard domain and has a row.
 bool is_op(const Node& node, std::string_view op_type);
+/// Whether its first input's numbers are quantized, and other runtimes compute with them as they are.
+bool dequantizes(const OpDef& op);
 /// The node that makes the value, if it is such an operator.
 const Node* producer(const Graph& graph, ValueId value, std::string_view op_type);
 /// The constant's elements, or nullptr.

@@ -334,23 +334,6 @@ Result<int> fold(Graph& graph, PassContext& context, bool is_body) {
 
 }  // namespace
 
-bool dequantizes(const OpDef& op) { return op.name == "DequantizeLinear"; }
-
-std::set<ValueId> computed_of_constants(const Graph& graph) {
-  std::set<ValueId> computed;
-  const auto order = topological_order(graph);
-  if (!order.ok()) return computed;
-  for (const NodeId id : *order) {
-    const Node& node = graph.node(id);
-    const auto is_known = [&](ValueId input) {
-      return !input.valid() || graph.is_constant(input) || computed.contains(input);
-    };
-    if (std::ranges::all_of(node.inputs, is_known) && std::ranges::all_of(node.captures, is_known))
-      computed.insert(node.outputs.begin(), node.outputs.end());
-  }
-  return computed;
-}
-
 bool can_be_folded(const Graph& graph, NodeId id) {
   const Node& node = graph.node(id);
   return !node.is_opaque() && node.op->compute && work_within_limits(graph, id, false);

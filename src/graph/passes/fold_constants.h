@@ -6,18 +6,9 @@
 // sums, may differ from a runtime's in the last bit and need level 2. Test: tests/passes/fold_constants.txt
 #pragma once
 
-#include <set>
-
-#include "graph/op_def.h"
 #include "graph/passes/pass.h"
 
 namespace isomer {
-
-/// Whether its first input's numbers are quantized, and other runtimes compute with them as they are.
-bool dequantizes(const OpDef& op);
-
-/// Values that nodes compute of constants alone.
-std::set<ValueId> computed_of_constants(const Graph& graph);
 
 /// Whether the node's values are small enough, and computed fast enough, once its inputs are constants.
 bool can_be_folded(const Graph& graph, NodeId id);

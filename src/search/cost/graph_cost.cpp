@@ -5,7 +5,8 @@
 #include <map>
 
 #include "graph/algorithms.h"
-#include "graph/passes/fold_constants.h"
+#include "graph/edit.h"
+#include "graph/op_def.h"
 #include "substitutions/rewrite/subprogram.h"
 
 namespace isomer::search {

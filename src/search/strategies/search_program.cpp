@@ -6,8 +6,8 @@
 #include <map>
 #include <utility>
 
+#include "graph/edit.h"
 #include "graph/passes/contract.h"
-#include "graph/passes/fold_constants.h"
 #include "graph/passes/pipeline.h"
 #include "graph/passes/remove_dead.h"
 #include "search/cost/work.h"

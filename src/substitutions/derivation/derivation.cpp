@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <set>
 
+#include "graph/algorithms.h"
 #include "graph/edit.h"
-#include "graph/passes/fold_constants.h"
 #include "graph/passes/pipeline.h"
 #include "substitutions/derivation/normalize.h"
 #include "substitutions/library/rules_file.h"

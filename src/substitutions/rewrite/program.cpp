@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "graph/passes/fold_constants.h"
+#include "graph/edit.h"
 #include "util/check.h"
 
 namespace isomer::substitutions {
