@@ -55,9 +55,7 @@ PassOptions passes_after(const Derivation& derivation, const Graph& before, cons
   return passes;
 }
 
-Dequantized dequantized(const Derivation& derivation) {
-  return derivation.keep_composites ? Dequantized::kComputed : Dequantized::kConstant;
-}
+Dequantized dequantized(const Derivation& derivation) { return dequantized(derivation.keep_composites); }
 
 std::string where(const Program& program, const std::vector<int>& values) {
   constexpr size_t kMostNamed = 4;

@@ -571,9 +571,7 @@ Result<int> normalize(Graph& graph, PassContext& context, Normalizer& normalizer
   limits.give_back = [&](int64_t bytes) { context.give_back(bytes); };
   limits.carries = place.empty();
   limits.threads = context.options.threads;
-  TRY(const Program program,
-      program_of(graph, normalizer.theory(),
-                 context.options.keep_composites ? Dequantized::kComputed : Dequantized::kConstant));
+  TRY(const Program program, program_of(graph, normalizer.theory(), dequantized(context.options.keep_composites)));
   TRY(Normalized made, normalizer.run(program, limits));
   if (made.steps.empty()) return changes;
   if (see) TRY_VOID(see(place, program, made, normalizer));

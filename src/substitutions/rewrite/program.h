@@ -25,6 +25,9 @@ struct Leaf {
 /// What is dequantized of constants: our own code has it computed beforehand, other runtimes compute with quantized
 /// numbers as they are (PassOptions::keep_composites).
 enum class Dequantized : uint8_t { kConstant, kComputed };
+constexpr Dequantized dequantized(bool keeps_composites) {
+  return keeps_composites ? Dequantized::kComputed : Dequantized::kConstant;
+}
 
 /// What all programs that come from one graph share. Leaves are added, never changed.
 struct Origin {
