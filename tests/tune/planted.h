@@ -1,6 +1,8 @@
 // A task that copies floats, and a code generator that plants what a decision says in the copy.
 #pragma once
 
+#include <functional>
+
 #include "kernel/examples.h"
 #include "kernel/fingerprint.h"
 #include "kernel/tree.h"

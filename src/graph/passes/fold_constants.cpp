@@ -189,7 +189,7 @@ class ConstantFolder {
   }
 
   bool is_built(const std::vector<ValueId>& values, const Size& size) const {
-    const auto is_left = [&](ValueId value) { return context_.options.left.contains(value); };
+    const auto is_left = [&](ValueId value) { return context_.options.left_uncomputed.contains(value); };
     return !is_body_ && size.bytes <= context_.options.largest_built && std::ranges::none_of(values, is_left);
   }
 

@@ -37,10 +37,10 @@ struct PassOptions {
   /// and quantized numbers stay quantized, with their zero points: other runtimes know such nodes by what they look
   /// like, and run them as one.
   bool keep_composites = false;
-  /// Bytes up to which a constant of the graph may be folded, whatever it frees, that is none of those that are left:
-  /// behind steps (substitutions/derivation/derivation.h) they built it.
+  /// Bytes up to which a constant of the graph may be folded, whatever it frees, that is none of those that are left
+  /// uncomputed: behind steps (substitutions/derivation/derivation.h) they built it.
   int64_t largest_built = 0;
-  std::set<ValueId> left = {};
+  std::set<ValueId> left_uncomputed = {};
   /// Bodies may hold, and read, constants that were computed and rounded: proofs know only those outside of them for
   /// other numbers than their bits (OutputStep).
   bool rounds_in_bodies = true;

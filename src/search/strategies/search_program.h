@@ -75,7 +75,7 @@ struct SearchedRegion {
   int applications = 0, places = 0;
   double cost = 0, saved = 0;      ///< microseconds of one, and by the best rewrites as tasks take
   std::vector<std::string> rules;  ///< of the best rewrites, in order
-  std::optional<size_t> gain;      ///< what came of them
+  std::optional<size_t> gain;      ///< of SearchedProgram::gains: what came of them
   bool is_taken = false;           ///< they are in the model that was made in the end (optimize_model.h)
   std::string why_not;             ///< where there were any
   StopReason stop = StopReason::kExhausted;

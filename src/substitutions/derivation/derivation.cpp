@@ -48,7 +48,7 @@ PassOptions passes_after(const Derivation& derivation, const Graph& before, cons
   const int64_t largest = std::max(passes.max_growth, kMostGrown * count_bytes(rewritten));
   if (derivation.keep_composites) {
     passes.largest_built = largest;
-    passes.left = computed_of_constants(before);
+    passes.left_uncomputed = computed_of_constants(before);
   } else {
     passes.max_growth = passes.largest_grown = largest;
   }
