@@ -48,6 +48,21 @@ TableBackend dear_products() {
                        {"Add", 20}});
 }
 
+/// Nothing is raced: costs are all there is.
+class Unmeasured final : public search::Backend {
+ public:
+  explicit Unmeasured(TableBackend::Table table) : table_(std::move(table)) {}
+  std::string name() const override { return "no runtime"; }
+  search::GraphCost& costs() override { return table_.costs(); }
+  bool can_run() const override { return false; }
+  Result<std::unique_ptr<search::Runner>> runner(const Graph& graph, std::span<const Tensor> inputs) override {
+    return table_.runner(graph, inputs);
+  }
+
+ private:
+  TableBackend table_;
+};
+
 class Optimizing : public testing::Test {
  protected:
   Optimizing() {
@@ -212,6 +227,33 @@ TEST(Improving, TakesTheGainsThatWeightsMayGrowFor) {
   EXPECT_THAT(taken(299), ElementsAre(1, 2, 3));
   EXPECT_THAT(taken(150), ElementsAre(0, 2, 3));
   EXPECT_THAT(taken(0), ElementsAre(2, 3));
+}
+
+/// Two products with one weight become one with that weight twice.
+TEST_F(Optimizing, TakesOfARegionWhatWeightsMayGrowFor) {
+  verify::Prover prover = *verify::Prover::start();
+  const ValueType rows = ValueType::tensor(DataType::kFloat32, {3, 160});
+  rules_ = {substitutions::test::proved(
+      "Add(MatMul(x,w),MatMul(z,w)) = MatMul(Concat(x,z){axis=1},Concat(w,w){axis=0})",
+      {{"x", rows}, {"z", rows}, {"w", ValueType::tensor(DataType::kFloat32, {160, 160})}}, prover)};
+  const Graph model =
+      substitutions::test::graph(R"(graph main(a: float32[3,160], b: float32[3,160]) -> (r: float32[3,160]) {
+    v: float32[160,160] = random 1
+    w: float32[160,160] = random 2
+    p: float32[3,160] = MatMul(a, v)
+    q: float32[3,160] = MatMul(b, v)
+    x: float32[3,160] = Add(p, q)
+    s: float32[3,160] = MatMul(x, w)
+    t: float32[3,160] = MatMul(b, w)
+    r: float32[3,160] = Add(s, t)
+  })");
+  options_.search.most_growth = 0;
+  constexpr int64_t kWeight = 160 * 160 * 4;
+  for (const int steps : {0, 1, 2}) {
+    options_.search.small_growth = steps * kWeight + kWeight / 2;
+    Unmeasured backend({{"MatMul", 50}, {"Add", 100}});
+    EXPECT_EQ(std::ssize(optimized(model, backend).derivation.steps), steps);
+  }
 }
 
 TEST_F(Optimizing, SearchesEqualBlocksOnceAndRewritesAll) {
@@ -419,22 +461,9 @@ TEST_F(Optimizing, CountsCompositesAsTheyAreWritten) {
     n: float32[3,4] = LayerNormalization(x, s)
     y: float32[3,4] = MatMul(n, w)
   })");
-  /// Nothing is raced: costs are all there is.
-  class Unmeasured final : public search::Backend {
-   public:
-    std::string name() const override { return "no runtime"; }
-    search::GraphCost& costs() override { return table_.costs(); }
-    bool can_run() const override { return false; }
-    Result<std::unique_ptr<search::Runner>> runner(const Graph& graph, std::span<const Tensor> inputs) override {
-      return table_.runner(graph, inputs);
-    }
-
-   private:
-    TableBackend table_{{{"Mul", 100}, {"MatMul", 50}}};
-  };
   for (const bool least_work : {false, true}) {
     options_.search.least_work = least_work;
-    Unmeasured backend;
+    Unmeasured backend({{"Mul", 100}, {"MatMul", 50}});
     const search::OptimizedModel made = optimized(model, backend);
     EXPECT_EQ(made.outcome, least_work ? search::SearchOutcome::kNothingFound : search::SearchOutcome::kFaster);
     EXPECT_EQ(count(made.derived.graph, "LayerNormalization"), least_work ? 1 : 0);

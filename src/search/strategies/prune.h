@@ -16,9 +16,9 @@ struct Pruned {
 };
 
 /// What differs is measured once more; then, from the last step to the first, each is left out with those that need it
-/// where what is left costs at most `least` times the first cost more for each step that went. Errors: a program that
-/// can't be costed.
+/// where what is left costs at most `least` times the first cost more for each step that went. Of what constants grow
+/// by more than `most_growth` bytes for, steps that save the least a byte go. Errors: a program that can't be costed.
 Result<Pruned> pruned(const substitutions::Program& before, std::vector<substitutions::Match> steps,
-                      substitutions::Substitutions& rules, CostChanges& changes, double least);
+                      substitutions::Substitutions& rules, CostChanges& changes, double least, int64_t most_growth);
 
 }  // namespace isomer::search

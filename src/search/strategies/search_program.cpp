@@ -84,6 +84,8 @@ class Improver {
     // An e-graph takes all that matches.
     if (options_.strategy != Strategy::kEGraph) rules_.put_off_elements();
     weight_bytes_ = weight_bytes(result_.program);
+    for (int id = 0; id < result_.program.application_count(); ++id)
+      estimate_ += estimates_.application(result_.program, id);
     result_.most_growth =
         options.small_growth + static_cast<int64_t>(options.most_growth * static_cast<double>(weight_bytes_));
     most_weight_bytes_ = weight_bytes_ + static_cast<int64_t>(kMostSearched * static_cast<double>(result_.most_growth));
@@ -139,6 +141,13 @@ class Improver {
       gains = result_.gains.size();
       search(kinds_of(sharing_regions(result_.program, sharing, is_heavy, options_.regions)), false);
     }
+  }
+
+  /// Bytes that a region may grow by: its share of what it takes, so that the first one does not use up what all may.
+  int64_t growth_of_a_place(const Kind& kind) const {
+    const double share = estimate_ > 0 ? std::min(1.0, kind.estimate / estimate_) : 1;
+    return static_cast<int64_t>(share * static_cast<double>(result_.most_growth) /
+                                static_cast<double>(kind.places.size()));
   }
 
   bool is_allowed(int substitution) const { return allows(options_.fp, rules_[substitution].rule->float_class); }
@@ -313,7 +322,7 @@ class Improver {
                       search::name(found->stop)));
       const Ended otherwise = found->stop == StopReason::kTime ? Ended::kByTime : Ended::kDone;
       if (found->steps.empty()) return otherwise;
-      const auto kept = pruned(part.program, found->steps, rules_, changes_, kLeastGainOfStep);
+      const auto kept = pruned(part.program, found->steps, rules_, changes_, kLeastGainOfStep, growth_of_a_place(kind));
       if (!kept.ok()) {
         refuse(kept.error().message());
         return Ended::kDone;
@@ -440,6 +449,7 @@ class Improver {
     Gain gain;
     gain.saved = saved * made.places;
     gain.growth = bytes - std::exchange(weight_bytes_, bytes);
+    if (gain.growth > 0) log(fmt::format("  weights grow by {:.1f} MB", 1e-6 * static_cast<double>(gain.growth)));
     result_.program = std::move(made.program);
     for (const Match& match : steps) paid_.insert(match.substitution);
     for (Match& match : made.matches) {
@@ -481,6 +491,7 @@ class Improver {
   std::map<Hash128, size_t> numbers_;                 ///< of SearchedProgram::searched, by key
   std::vector<SearchedAlternative> others_;           ///< of the region that is searched
   int64_t weight_bytes_ = 0, most_weight_bytes_ = 0;  ///< of the program, and at most
+  double estimate_ = 0;                               ///< of all of the program as it was given
   std::optional<Result<Asked>> asked_;                ///< by the program, once that was wanted
   std::chrono::steady_clock::time_point end_;
 };
