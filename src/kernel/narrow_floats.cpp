@@ -31,9 +31,9 @@ bool is_unrounded(const te::Expr& expr, const std::function<bool(int)>& is_kept_
 }
 
 bool compares_rounded(const te::Binary& e) {
-  const bool is_comparison =
-      e.op == te::BinaryOp::kEqual || e.op == te::BinaryOp::kLess || e.op == te::BinaryOp::kLessEqual;
-  return is_comparison && is_narrow_float(e.left.dtype()) && !is_zero(e.left) && !is_zero(e.right);
+  const DataType dtype = e.left.dtype();
+  const bool may_become_zero = dtype == DataType::kFloat16;
+  return is_comparison(e.op) && is_narrow_float(dtype) && (may_become_zero || (!is_zero(e.left) && !is_zero(e.right)));
 }
 
 bool combines_rounded(const te::Monoid& combine) { return combine.arity() > 1; }

@@ -15,7 +15,8 @@ inline bool is_narrow_float(DataType dtype) { return is_float(dtype) && bit_widt
 bool is_unrounded(const te::Expr& expr, const std::function<bool(int)>& is_kept_wide);
 
 /// Whether the operands of a comparison are rounded first, as each of them may be stored elsewhere, rounded: an element
-/// would be greater than the greatest. Not beside a zero: what a number is rounded to has no other sign.
+/// would be greater than the greatest. Beside a zero only where a small number is rounded to it: bfloat16 has float32's
+/// exponents.
 bool compares_rounded(const te::Binary& e);
 
 /// Whether a reduction's values are rounded before they are combined: components of one are chosen by another, and what

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <regex>
 
 #include "graph/te/array.h"
@@ -62,6 +63,26 @@ TEST(Halves, AreComparedAVectorAtATime) {
     }
 }
 
+/// On the CPU and as a GPU's threads, by default schedules and others.
+void expect_integers(const Example& each, const std::vector<Tensor>& inputs,
+                     const std::function<double(const Tensor& output, int64_t place)>& expected) {
+  const Kernel kernel = lowered(each);
+  Random random(47);
+  for (int k = 0; k < 8; ++k) {
+    Sampling sampling(random, k < 2 ? 0 : 0.3);
+    const Space& space = k % 2 == 0 ? default_space() : gpu_space();
+    const Schedule schedule = scheduled(Schedule(kernel), space, Machine(), sampling).schedule;
+    SCOPED_TRACE(each.program + print(schedule.finish()));
+    const auto found = run(schedule.finish(), inputs, host_target());
+    ASSERT_TRUE(found.ok()) << found.error().message();
+    for (const Tensor& output : found->outputs) {
+      if (output.dtype() == DataType::kUndefined) continue;
+      for (int64_t i = 0; i < output.count(); ++i)
+        ASSERT_EQ(static_cast<double>(output.integer(i)), expected(output, i)) << i;
+    }
+  }
+}
+
 /// One of the sums is larger, and rounds to what the others are: it is no greater than the greatest, and comes after
 /// the first of them.
 TEST(Halves, AreComparedAsTheyAreStored) {
@@ -95,25 +116,24 @@ TEST(Halves, AreComparedAsTheyAreStored) {
                                           te::to_tensor(te::Array::reals(type, dims, b))};
       const Example each = {
           text, std::regex_replace(text, std::regex(":T"), fmt::format(":{}", name(type))), {dims, dims}, type};
-      const Kernel kernel = lowered(each);
-      Random random(47);
-      for (int k = 0; k < 8; ++k) {
-        Sampling sampling(random, k < 2 ? 0 : 0.3);
-        const Space& space = k % 2 == 0 ? default_space() : gpu_space();
-        const Schedule schedule = scheduled(Schedule(kernel), space, Machine(), sampling).schedule;
-        SCOPED_TRACE(each.program + print(schedule.finish()));
-        const auto found = run(schedule.finish(), inputs, host_target());
-        ASSERT_TRUE(found.ok()) << found.error().message();
-        for (const Tensor& output : found->outputs) {
-          if (output.dtype() == DataType::kUndefined) continue;
-          const bool is_row = output.count() == kRows;
-          for (int64_t i = 0; i < output.count(); ++i) {
-            const double right = !is_row && i % kLength == 0 ? expected_of_first : expected;
-            ASSERT_EQ(static_cast<double>(output.integer(i)), right) << i;
-          }
-        }
-      }
+      expect_integers(each, inputs, [&](const Tensor& output, int64_t i) {
+        const bool is_row = output.count() == kRows;
+        return !is_row && i % kLength == 0 ? expected_of_first : expected;
+      });
     }
+}
+
+/// What is less than half of the smallest number of its type is stored as 0, and is none that is greater.
+TEST(Halves, AreZeroWhereTheyAreStoredAsIt) {
+  const std::vector<Tensor> inputs = {
+      te::to_tensor(te::Array::reals(DataType::kFloat16, {64}, std::vector(64, 0x1p-13)))};
+  const std::string product = "s0 = map [64] { in0[i0]:float16 * in0[i0]:float16 }\ns1 = map [64] ";
+  for (const auto& [comparison, expected] : std::vector<std::pair<std::string, double>>{
+           {"s0[i0]:float16 == 0:float16", 1}, {"0:float16 < s0[i0]:float16", 0}, {"s0[i0]:float16 <= 0:float16", 1}}) {
+    const std::string text = product + "{ " + comparison + " }\noutput s1\n";
+    const double right = expected;
+    expect_integers({text, text, {{64}}, DataType::kFloat16}, inputs, [&](const Tensor&, int64_t) { return right; });
+  }
 }
 
 TEST(Halves, ThatAreOnlyMovedAreNotConverted) {

@@ -28,10 +28,6 @@ concept RealAlgebra = requires(const A algebra, const typename A::Value& value) 
   { algebra.is_nan(value) } -> std::same_as<bool>;
 };
 
-constexpr bool is_comparison(BinaryOp op) {
-  return op == BinaryOp::kEqual || op == BinaryOp::kLess || op == BinaryOp::kLessEqual;
-}
-
 using SymbolValues = std::map<std::string, int64_t, std::less<>>;
 
 /// The scalars that the evaluator computes with, over an algebra: everything is known, every mistake is a Failure.

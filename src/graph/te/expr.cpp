@@ -32,10 +32,6 @@ Expr make(DataType dtype, ExprNode::Body body) {
   return Expr(std::make_shared<const ExprNode>(ExprNode{dtype, std::move(body), hasher.finish()}));
 }
 
-bool is_comparison(BinaryOp op) {
-  return op == BinaryOp::kEqual || op == BinaryOp::kLess || op == BinaryOp::kLessEqual;
-}
-
 /// The folded value of an int64 operation on two literals; nothing where it has none (division by zero), or where it is
 /// none of 64 bits: elements wrap there, places don't come there.
 std::optional<int64_t> fold(BinaryOp op, int64_t a, int64_t b) {

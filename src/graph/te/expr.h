@@ -74,6 +74,10 @@ enum class BinaryOp : uint8_t {
   kLessEqual,  ///< give bool
 };
 
+constexpr bool is_comparison(BinaryOp op) {
+  return op == BinaryOp::kEqual || op == BinaryOp::kLess || op == BinaryOp::kLessEqual;
+}
+
 struct ExprNode;
 
 /// Where a load reads from.

@@ -100,10 +100,6 @@ bool is_dear(const Expr& expr) {
   return te::as<te::Cast>(expr) && is_float(expr.dtype()) && bit_width(expr.dtype()) == 16;
 }
 
-bool is_comparison(BinaryOp op) {
-  return op == BinaryOp::kEqual || op == BinaryOp::kLess || op == BinaryOp::kLessEqual;
-}
-
 bool is_rounding(UnaryOp op) { return op == UnaryOp::kFloor || op == UnaryOp::kCeil || op == UnaryOp::kRound; }
 
 void check_function_of_integers(const te::Unary& e) {

@@ -76,8 +76,8 @@ llvm::Value* Expressions::variable(const te::Var& variable) const {
 llvm::Value* Expressions::binary(const Expr& expr, const te::Binary& e) {
   if (e.op == BinaryOp::kOr && expr.dtype() == DataType::kUInt32)
     if (llvm::Value* const whole = word(expr)) return whole;
-  const bool is_comparison = e.op == BinaryOp::kEqual || e.op == BinaryOp::kLess || e.op == BinaryOp::kLessEqual;
-  if (is_comparison && e.left.dtype() == DataType::kInt64 && environment_.lanes > 1 && !plans_.sizes().reads_data(expr))
+  if (is_comparison(e.op) && e.left.dtype() == DataType::kInt64 && environment_.lanes > 1 &&
+      !plans_.sizes().reads_data(expr))
     if (llvm::Value* const result = compare_indices(expr, e)) return result;
   const bool is_rounded = compares_rounded(e);
   llvm::Value* a = is_rounded ? evaluate_rounded(e.left) : evaluate(e.left);

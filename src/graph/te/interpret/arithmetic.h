@@ -202,9 +202,6 @@ inline int64_t shift_right(int64_t a, int64_t count, bool unsigned64) {
 constexpr bool is_ring_operation(BinaryOp op) {
   return op == BinaryOp::kAdd || op == BinaryOp::kSub || op == BinaryOp::kMul;
 }
-constexpr bool is_comparison(BinaryOp op) {
-  return op == BinaryOp::kEqual || op == BinaryOp::kLess || op == BinaryOp::kLessEqual;
-}
 constexpr bool is_integer_division(BinaryOp op) {
   return op == BinaryOp::kDiv || op == BinaryOp::kFloorDiv || op == BinaryOp::kFloorMod || op == BinaryOp::kTruncMod;
 }
