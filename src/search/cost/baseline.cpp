@@ -111,10 +111,9 @@ double Baseline::race_seconds() const {
   return is_open() ? std::max(options_.race.seconds, 2 * kFewestRounds * turn_seconds()) : 0;
 }
 
-double Baseline::renewed_race_seconds(double times_as_long) const {
+double Baseline::renewed_race_seconds() const {
   constexpr int kRunsBefore = 2;  // of each: one that warms it up, one that says how many runs a turn is
-  RaceOptions race = options_.race;
-  race.seconds *= times_as_long;
+  const RaceOptions& race = options_.race;
   const double round_seconds = 2 * turn_seconds();
   return 2 * open_seconds_ + kRunsBefore * round_seconds +
          std::max(race.seconds, least_rounds(race, round_seconds) * round_seconds);

@@ -54,8 +54,8 @@ class Baseline {
   /// Races take so long, where a few rounds are not longer.
   void set_race_seconds(double seconds) { options_.race.seconds = seconds; }
   double race_seconds() const;
-  /// Of a race so many times as long, at most, that both runners are made anew for.
-  double renewed_race_seconds(double times_as_long) const;
+  /// Of a race, at most, that both runners are made anew for.
+  double renewed_race_seconds() const;
 
  private:
   /// Of one of the runners in a race.
