@@ -42,8 +42,9 @@ bool leave_out_the_dearest(const Program& before, Substitutions& rules, CostChan
     std::vector<Match> left = without.matches();
     best.emplace(Pruned{std::move(left), without.take_whole(), pruned.cost_before, cost->microseconds});
   }
-  if (best) pruned = *std::move(best);
-  return best.has_value();
+  if (!best) return false;
+  pruned = *std::move(best);
+  return true;
 }
 
 }  // namespace
