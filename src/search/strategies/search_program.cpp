@@ -143,10 +143,11 @@ class Improver {
     }
   }
 
-  /// Bytes that a region may grow by: its share of what it takes, so that the first one does not use up what all may.
+  /// Bytes that a region may grow by: its share, by what it takes, and half of what the others may, who seldom need all
+  /// of it: the first one does not use up what all may.
   int64_t growth_of_a_place(const Kind& kind) const {
     const double share = estimate_ > 0 ? std::min(1.0, kind.estimate / estimate_) : 1;
-    return static_cast<int64_t>(share * static_cast<double>(result_.most_growth) /
+    return static_cast<int64_t>((share + 1) / 2 * static_cast<double>(result_.most_growth) /
                                 static_cast<double>(kind.places.size()));
   }
 
