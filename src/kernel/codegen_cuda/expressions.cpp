@@ -97,7 +97,7 @@ bool is_dear(const Expr& expr) {
     return is_float(expr.dtype()) && (e->op == BinaryOp::kDiv || e->op == BinaryOp::kPow);
   if (const auto* e = te::as<te::Unary>(expr))
     return is_float(expr.dtype()) && e->op != UnaryOp::kNeg && e->op != UnaryOp::kAbs;
-  return te::as<te::Cast>(expr) && is_float(expr.dtype()) && bit_width(expr.dtype()) == 16;
+  return te::as<te::Cast>(expr) && is_narrow_float(expr.dtype());
 }
 
 bool is_rounding(UnaryOp op) { return op == UnaryOp::kFloor || op == UnaryOp::kCeil || op == UnaryOp::kRound; }
