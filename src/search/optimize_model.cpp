@@ -9,9 +9,8 @@
 #include <set>
 
 #include "graph/bind.h"
-#include "graph/interpret.h"
-#include "graph/text.h"
 #include "search/cost/baseline.h"
+#include "search/interpreting_time.h"
 #include "search/region_programs.h"
 #include "search/rounding_loss.h"
 #include "util/check.h"
@@ -35,47 +34,15 @@ constexpr double kShortestRace = 0.2;
 constexpr int kChoices = 2;
 /// Small gains are raced so many times as long.
 constexpr double kLonger = 3;
-/// Races against the model as it was given, where the first one leaves it open.
-constexpr size_t kRacesWhereInDoubt = 3;
 
 /// Runs of the interpreter that a check takes at least, and that looks at what rounding loses take.
 constexpr int kLeastCheck = 3, kFirstLook = 8, kNextLook = 2;
-/// What it does in a second, roughly. It is measured where a run would take so much of the time.
-constexpr double kInterpretedPerSecond = 1.2e10, kInterpretedBytesPerSecond = 4e9, kWorthMeasuring = 0.02;
-
-/// Operations that the interpreter does in a second here and now, in a convolution of some milliseconds; 0: it can't be
-/// told.
-double interpreted_per_second(int threads) {
-  constexpr double kOperations = 2.0 * 64 * 64 * 9 * 56 * 56;
-  const auto graph = parse_graph(
-      "opset 17\ngraph g(x: float32[1,64,56,56], w: float32[64,64,3,3]) -> (y: float32[1,64,56,56]) {\n  y = Conv(x, "
-      "w) "
-      "{pads = [1,1,1,1]}\n}\n");
-  CHECK(graph.ok()) << graph.error().message();
-  std::vector<te::Array> inputs;
-  for (const ValueId input : graph->inputs()) {
-    const ValueType& type = graph->value(input).type;
-    const Dims dims = *constants(*type.shape);
-    inputs.push_back(
-        te::Array::reals(type.dtype, dims, std::vector<double>(static_cast<size_t>(element_count(dims)), 1)));
-  }
-  double seconds = 0;
-  // Code is made in the first run.
-  for (int time = 0; time < 2; ++time) {
-    const auto begin = Clock::now();
-    if (!interpret(*graph, inputs, {.threads = threads}).ok()) return 0;
-    seconds = seconds_since(begin);
-  }
-  return kOperations / seconds;
-}
+/// It is measured where a run would take so much of the time.
+constexpr double kWorthMeasuring = 0.02;
 
 /// Of what the check allows: other inputs may lose more. The few movements that are made stand for those of a check:
 /// its largest of 48 is some 1.7 times the largest of 4, as numbers around zero are.
 constexpr Strictness kMostLost = {.within = 0.75, .reach = 1.7};
-
-/// A model is slower where a race says so by more than clocks are off, and by more than chance; by so much it counts as
-/// slower whatever chance may do, since nobody wants to wait longer on the chance that it is none.
-constexpr double kNotSlower = 0.995, kPlainlySlower = 0.98;
 
 /// Nodes of a model that is searched: steps on larger ones take too long to do and to check.
 constexpr int kMostNodes = 20'000;
@@ -212,17 +179,14 @@ class Optimizer {
     run_microseconds_ = baseline_.run_microseconds();
     const auto bound = baseline_.bound(plain_.derived.graph);
     const auto work = work_of(bound.ok() ? *bound : plain_.derived.graph);
-    const auto interpreting_seconds = [&](double per_second) {
-      return work.ok() ? work->operations / per_second + work->bytes / kInterpretedBytesPerSecond : 0;
-    };
     if (work.ok() && !baseline_.is_open()) run_microseconds_ = work->microseconds;
-    interpreting_seconds_ = interpreting_seconds(kInterpretedPerSecond);
+    interpreting_seconds_ = work.ok() ? interpreting_seconds(*work) : 0;
     plain_.run_microseconds = run_microseconds_;
     plain_.open_seconds = baseline_.is_open() ? baseline_.open_seconds() : 0;
     plain_.seconds = options_.seconds.value_or(default_seconds(run_microseconds_));
     if (base_of_steps_ && interpreting_seconds_ > kWorthMeasuring * plain_.seconds)
       if (const double rate = interpreted_per_second(options_.threads); rate > 0)
-        interpreting_seconds_ = interpreting_seconds(rate);
+        interpreting_seconds_ = interpreting_seconds(*work, rate);
     const bool is_last = options_.least_afterwards == 0;
     const double least_afterwards = is_last
                                         ? 0
@@ -515,7 +479,7 @@ class Optimizer {
       TRY(made.raced, race_closely(std::move(runner), made.derived.graph));
     }
     log_race("again", *made.raced);
-    const bool is_lost = backend_.simplifies() ? !is_won(*made.raced) : is_slower(*made.raced) && !binds_sizes();
+    const bool is_lost = backend_.simplifies() ? !is_won(*made.raced) : made.raced->is_slower() && !binds_sizes();
     if (is_lost) tell_why_lost(*made.raced);
     return !is_lost;
   }
@@ -571,7 +535,7 @@ class Optimizer {
       if (!raced.ok()) return raced.error();
       tried.raced = *raced;
       log_race(what, *raced);
-      if (!is_slower(*tried.raced)) {
+      if (!tried.raced->is_slower()) {
         left_out_.insert(left_out_.end(), slower.begin(), slower.end());
         return tried;
       }
@@ -602,24 +566,11 @@ class Optimizer {
     return levels;
   }
 
-  /// Against the model as it was given. A first race that does not tell whether it is slower may have been luck, good
-  /// or bad, also of where the memory of a runner lies, which is worth some percent: two more, for which both runners
-  /// are made anew, are held where there is time, and the middle one of three decides; the second, if only that has.
+  /// Against the model as it was given.
   Result<Raced> race_closely(std::unique_ptr<Runner> runner, const Graph& graph) {
-    TRY(const Raced first, baseline_.race(*runner));
-    if (first.ratio - first.noise() >= kNotSlower) return first;
-    std::vector<Raced> races = {first};
-    while (races.size() < kRacesWhereInDoubt) {
-      if (seconds_left() + spare_seconds_ < baseline_.renewed_race_seconds()) break;
-      log_race("in doubt", races.back());
-      runner.reset();
-      TRY_VOID(baseline_.renew());
-      TRY(runner, baseline_.runner(graph));
-      TRY(races.emplace_back(), baseline_.race(*runner));
-    }
-    if (races.size() < kRacesWhereInDoubt) return races.back();
-    stable_sort(races, [](const Raced& a, const Raced& b) { return a.ratio < b.ratio; });
-    return races[races.size() / 2];
+    const auto has_time = [&] { return seconds_left() + spare_seconds_ >= baseline_.renewed_race_seconds(); };
+    return baseline_.race_closely(std::move(runner), graph, has_time,
+                                  [&](const Raced& raced) { log_race("in doubt", raced); });
   }
   Result<Raced> race_closely(const Graph& graph) {
     TRY(auto runner, baseline_.runner(graph));
@@ -687,9 +638,6 @@ class Optimizer {
 
   bool is_won(const Raced& raced) const {
     return raced.ratio >= options_.least_speedup && raced.low >= std::min(1.0, options_.least_speedup);
-  }
-  static bool is_slower(const Raced& raced) {
-    return raced.ratio < kPlainlySlower || (raced.ratio < kNotSlower && raced.is_told_apart());
   }
 
   void log_race(std::string_view what, const Raced& raced) const {

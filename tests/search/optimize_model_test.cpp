@@ -925,8 +925,8 @@ class Lucky final : public search::Backend {
   TableBackend table_ = dear_products();
 };
 
-/// A first race that leaves it open whether the passes are slower does not decide: the middle one of three does, two of
-/// them between runners that are made anew.
+/// A first race that leaves it open whether the passes are slower does not decide: the middle one of three or more
+/// does, all but the first between runners that are made anew.
 TEST_F(Optimizing, RacesAgainWhereAModelMayBeSlower) {
   const Graph model = substitutions::test::graph(R"(graph main(x: float32[3,4]) -> (y: float32[3,4]) {
     a: float32[3,4] = Identity(x)
@@ -947,7 +947,7 @@ TEST_F(Optimizing, RacesAgainWhereAModelMayBeSlower) {
       {{steady, {usual}}, {noisy, {1.04 * usual}}, false, 5},  // the luck of the passes' runner, at both levels
       {{noisy, {0.96 * usual}}, {steady, {usual}}, false, 5},  // that of the one of the model as it was given
       {{steady, {usual}}, {noisy, {usual}}, true, 3},          // as fast
-      {{steady, {usual}}, {slow, {usual}}, true, 3},           // bad luck
+      {{steady, {usual}}, {slow, {usual}}, true, 4},           // bad luck, that of one of four
       {{steady, {usual}}, {slow, {1.1 * usual}}, false, 5},    // slower
       {{steady, {usual}}, {noisy, unsure}, false, 5},          // so much that nobody hopes
   };
@@ -963,6 +963,28 @@ TEST_F(Optimizing, RacesAgainWhereAModelMayBeSlower) {
   Lucky backend({steady, {usual}}, {noisy, {1.04 * usual}});
   EXPECT_EQ(count(optimized(model, backend).derived.graph, "Identity"), 0);
   EXPECT_EQ(backend.given_made, 1);
+}
+
+/// Sessions of one model differ by more than the rounds of a race tell: three of them may leave open what seven tell.
+TEST(Races, TheMiddleOneOfMoreTellsMore) {
+  std::vector<search::Raced> races;
+  const auto with = [&](double ratio) {
+    races.push_back({.first = 100, .second = 100 / ratio, .ratio = ratio, .low = ratio, .high = ratio, .rounds = 20});
+    return search::middle_of(races);
+  };
+  with(1.02);
+  with(0.97);
+  const search::Raced three = with(0.988);
+  EXPECT_EQ(three.ratio, 0.988);
+  EXPECT_DOUBLE_EQ(three.second, 100 / 0.988);
+  EXPECT_EQ(three.low, 0.97);
+  EXPECT_EQ(three.high, 1.02);
+  EXPECT_EQ(three.rounds, 3);
+  EXPECT_FALSE(three.is_slower() || three.is_surely_not_slower());
+  with(0.985);
+  with(0.982);
+  with(0.986);
+  EXPECT_TRUE(with(0.981).is_slower());
 }
 
 /// A runtime that knows better what to do with a model whose sizes are open.

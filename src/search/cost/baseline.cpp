@@ -16,6 +16,9 @@ namespace {
 constexpr int64_t kSizes[] = {32, 8, 2, 1};
 constexpr double kMostOperations = 1e10;
 
+/// Races that decide together, where the first one leaves it open.
+constexpr size_t kLeastRaces = 3, kMostRaces = 7;
+
 }  // namespace
 
 Baseline::Baseline(const Graph& model, Backend& backend, Options options)
@@ -104,6 +107,26 @@ Result<Raced> Baseline::race(Runner& other, double times_as_long, Runner* first)
   RaceOptions options = options_.race;
   options.seconds *= times_as_long;
   return search::race(first ? *first : *runner_, other, options);
+}
+
+Result<Raced> Baseline::race_closely(std::unique_ptr<Runner> runner, const Graph& graph,
+                                     const std::function<bool()>& has_time,
+                                     const std::function<void(const Raced&)>& told) {
+  TRY(Raced result, race(*runner));
+  if (result.is_surely_not_slower()) return result;
+  std::vector<Raced> races = {result};
+  const auto is_open = [&] {
+    return races.size() < kLeastRaces || !(result.is_slower() || result.is_surely_not_slower());
+  };
+  while (is_open() && races.size() < kMostRaces && has_time()) {
+    told(races.back());
+    runner.reset();
+    TRY_VOID(renew());
+    TRY(runner, this->runner(graph));
+    TRY(races.emplace_back(), race(*runner));
+    result = races.size() < kLeastRaces ? races.back() : middle_of(races);
+  }
+  return result;
 }
 
 double Baseline::race_seconds() const {

@@ -2,6 +2,7 @@
 // Test: tests/search/optimize_model_test.cpp
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -46,11 +47,14 @@ class Baseline {
   /// what is bound otherwise.
   Result<std::unique_ptr<Runner>> runner(const Graph& graph) const;
   const std::vector<Tensor>& inputs_of_races() const { return inputs_; }
-  /// Makes the model as it was given run anew, of a backend that does not simplify. Where that fails it is left as it
-  /// was.
-  Result<void> renew();
   /// Whoever is given against the runner: the model as it was, unless it is told.
   Result<Raced> race(Runner& other, double times_as_long = 1, Runner* first = nullptr) const;
+  /// The model as it was given against the runner of this graph, of a backend that does not simplify. A first race that
+  /// does not tell whether the graph is slower may have been luck, good or bad: more are held, for which both runners
+  /// are made anew, until it is told, or they are seven, or time is out; three at least decide together, of two the
+  /// second. `told` hears of those that left it open.
+  Result<Raced> race_closely(std::unique_ptr<Runner> runner, const Graph& graph, const std::function<bool()>& has_time,
+                             const std::function<void(const Raced&)>& told);
   /// Races take so long, where a few rounds are not longer.
   void set_race_seconds(double seconds) { options_.race.seconds = seconds; }
   double race_seconds() const;
@@ -62,6 +66,8 @@ class Baseline {
   double turn_seconds() const { return options_.race.settle_seconds + 1e-6 * run_microseconds_; }
   Result<void> open_at_sizes(const Graph& simplified);
   bool is_modest(const Graph& graph) const;
+  /// Makes the model as it was given run anew. Where that fails it is left as it was.
+  Result<void> renew();
 
   const Graph& model_;
   Backend& backend_;

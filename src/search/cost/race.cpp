@@ -10,6 +10,7 @@
 #include "search/code/prepare.h"
 #include "util/clock.h"
 #include "util/quantile.h"
+#include "util/stable_sort.h"
 #include "util/stop.h"
 #include "util/threads.h"
 
@@ -19,6 +20,9 @@ namespace {
 /// A turn takes at least so long, so that clocks and interruptions weigh little.
 constexpr double kTurnSeconds = 0.01;
 constexpr size_t kCacheLine = 64;
+
+/// Clocks are off by so much less than 1; what is slower than the other is so whatever chance explains.
+constexpr double kNotSlower = 0.995, kPlainlySlower = 0.98;
 
 class CompiledRunner final : public Runner {
  public:
@@ -83,6 +87,19 @@ Result<std::unique_ptr<Runner>> compiled_runner(const Graph& graph, std::span<co
 Result<std::unique_ptr<Runner>> runner_of(Compilation compiled, std::span<const Tensor> inputs, int threads,
                                           MemoryLimit memory) {
   return CompiledRunner::create(std::move(compiled), inputs, threads, memory);
+}
+
+bool Raced::is_slower() const { return ratio < kPlainlySlower || (ratio < kNotSlower && is_told_apart()); }
+bool Raced::is_surely_not_slower() const { return ratio - noise() >= kNotSlower; }
+
+Raced middle_of(std::vector<Raced> races) {
+  stable_sort(races, [](const Raced& a, const Raced& b) { return a.ratio < b.ratio; });
+  const size_t count = races.size(), quarter = count / 4;
+  Raced result = races[count / 2];
+  result.low = races[quarter].ratio;
+  result.high = races[count - 1 - quarter].ratio;
+  result.rounds = static_cast<int>(count);
+  return result;
 }
 
 int64_t part_sweep_bytes() {

@@ -8,6 +8,7 @@
 #include <limits>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "search/code/compile.h"
 
@@ -44,14 +45,20 @@ struct Raced {
   double first = 0, second = 0;  ///< microseconds of a run, medians over rounds
   double ratio = 1;              ///< first / second: the median over rounds,
   double low = 1, high = 1;      ///< and the quartiles
-  int rounds = 0;
+  int rounds = 0;                ///< or races, where it is of several
 
   /// Of the ratio: the standard error of a median, as quartiles tell it of normal noise.
   double error() const { return 0.93 * (high - low) / std::sqrt(std::max(rounds, 1)); }
   /// What chance explains of the ratio: two standard errors.
   double noise() const { return 2 * error(); }
   bool is_told_apart() const { return std::fabs(ratio - 1) > noise(); }
+  /// By more than clocks are off and chance explains, or by so much that nobody wants to wait on the chance.
+  bool is_slower() const;
+  bool is_surely_not_slower() const;
 };
+/// Of several between runners that were made anew, whose ratios differ by more than the rounds of each tell (by where
+/// the memory of a runner lies, for one): the middle one, with the quartiles of them all.
+Raced middle_of(std::vector<Raced> races);
 
 /// Rounds after which a race that has taken its time may end: where each of them says the same by so much.
 inline constexpr int kFewestRounds = 3;
