@@ -12,11 +12,11 @@
 #include "kernel/task_text.h"
 #include "tune/crew.h"
 #include "tune/possible.h"
+#include "tune/predictor.h"
 #include "tune/strategy.h"
 #include "tune/trials.h"
 #include "util/clock.h"
 #include "util/hash.h"
-#include "util/parallel.h"
 #include "util/stable_sort.h"
 #include "util/stop.h"
 #include "util/threads.h"
@@ -38,15 +38,9 @@ constexpr double kOfPassedPeaks = 0.5;
 constexpr double kLeastSpeedup = 1.01;
 /// Decisions of other tasks that are tried first.
 constexpr size_t kTransferred = 4;
-/// Trials of earlier runs that a model learns from; those of the task itself that a run does not measure again, and,
-/// the newest, that it goes on from.
-constexpr int64_t kLearned = 3000, kLearnedOfTraces = 12000, kLeftOut = 50'000;
+/// Trials of earlier runs of the task itself that a run does not measure again, and, the newest, that it goes on from.
+constexpr int64_t kLeftOut = 50'000;
 constexpr size_t kGoneOnFrom = 512;
-/// Of the time, in which trials of earlier runs are made again; so many at a time.
-constexpr double kOfEarlier = 0.1;
-constexpr size_t kMadeAgain = 64;
-/// As models number targets.
-constexpr size_t kThisTarget = 0;
 
 /// Nothing is known of a kernel then: there was no memory to measure it in, or no process that lived.
 template <class T>
@@ -103,12 +97,13 @@ class Tuner {
         records_(records),
         options_(options),
         target_(kernel::fingerprint(options.target, options.threads)),
-        generator_(kernel::generator_version()) {
-    open_model();
+        generator_(kernel::generator_version()),
+        predictor_(options, [this] { return is_out_of_time() || !check_stop().ok(); }) {
     std::map<std::string, int> groups;
     for (const Problem& problem : problems) {
       Score score;
-      if (model_ || draft_) score = [this](const std::vector<Candidate>& some) { return scores(some); };
+      if (predictor_.can_score())
+        score = [this](const std::vector<Candidate>& some) { return predictor_.scores(some); };
       runs_.push_back(
           std::make_unique<TaskRun>(problem, options, options.seed + mix64(runs_.size()), std::move(score)));
       runs_.back()->strategy->end_where([this] { return !check_stop().ok() || is_out_of_time(); });
@@ -156,34 +151,6 @@ class Tuner {
   bool is_over() const { return state_.trials >= options_.trials || is_out_of_time(); }
   bool is_out_of_time() const { return options_.seconds && seconds_since(begin_) >= *options_.seconds; }
 
-  void open_model() {
-    if (options_.drafts) draft_ = draft_model();
-    if (!options_.learns || options_.strategy != "evolution") return;
-    CostModelOptions options = options_.cost_model;
-    options.seed = options_.seed;
-    auto model = tune::open_model(options);
-    if (model.ok())
-      model_ = *std::move(model);
-    else
-      state_.no_model = model.error().message();
-  }
-
-  std::optional<std::vector<double>> scores(const std::vector<Candidate>& candidates) {
-    for (CostModel* model : {model_.get(), draft_.get()}) {
-      if (!model) continue;
-      std::vector<Row> rows(candidates.size());
-      pool_.run(std::ssize(candidates), [&](int64_t k, int) {
-        if (!is_out_of_time() && check_stop().ok())
-          rows[static_cast<size_t>(k)] = model->look(candidates[static_cast<size_t>(k)], options_.machine);
-      });
-      if (is_out_of_time() || !check_stop().ok()) return std::nullopt;
-      auto scores = model->score(rows, kThisTarget);
-      if (scores.ok() && *scores) return *std::move(scores);
-      if (!scores.ok() && scores.error().kind != ErrorKind::kStopped) state_.no_model = scores.error().message();
-    }
-    return std::nullopt;
-  }
-
   /// What became of a candidate; the last word counts.
   void tell_result(size_t number, const Candidate& candidate, double microseconds) {
     TaskRun& run = *runs_[number];
@@ -191,7 +158,7 @@ class Tuner {
     kernel::Trial trial{candidate.unpreferred(), {}};
     if (std::isfinite(microseconds)) trial.microseconds = microseconds;
     std::erase_if(run.trials, [&](const auto& each) { return each.trial.decisions == trial.decisions; });
-    run.trials.push_back({std::move(trial), model_ ? model_->look(candidate, options_.machine) : Row()});
+    run.trials.push_back({std::move(trial), predictor_.look(candidate)});
   }
 
   /// Of times in the records, told by that of the default schedule then, to those of this run.
@@ -208,7 +175,7 @@ class Tuner {
                           kernel::task_text(options_.machine, problem.start, problem.meaning),
                           {}};
     for (auto& [trial, seen] : std::exchange(run.trials, {})) {
-      if (model_) model_->add({number, kThisTarget}, std::move(seen), trial.microseconds.value_or(kInfinite));
+      predictor_.add(number, std::move(seen), trial.microseconds);
       if (trial.microseconds) *trial.microseconds /= scale(number);
       trials.trials.push_back(std::move(trial));
     }
@@ -220,62 +187,14 @@ class Tuner {
     TRY(found_, records_.list({.target = target_, .generator = generator_}));
     std::erase_if(found_, [](const kernel::Record& record) { return !record.microseconds; });
     stable_sort(found_, [](const kernel::Record& a, const kernel::Record& b) { return a.when > b.when; });
-    if (!model_) return {};
-    return learn_from_records();
-  }
-
-  Result<void> learn_from_records() {
-    // Others have heads of their own in a model that reads traces; to trees all targets are one.
-    const kernel::RecordFilter filter = options_.cost_model.kind == CostModelKind::kTraces
-                                            ? kernel::RecordFilter{.generator = generator_}
-                                            : kernel::RecordFilter{.target = target_, .generator = generator_};
-    TRY(const std::vector<kernel::Trials> all,
-        records_.trials(filter, options_.cost_model.kind == CostModelKind::kTraces ? kLearnedOfTraces : kLearned));
-    size_t others = runs_.size();
-    std::map<std::string, size_t> targets = {{target_, kThisTarget}};
-    std::vector<Origin> origins;
-    for (const kernel::Trials& of : all) {
+    return predictor_.learn_from(records_, target_, generator_, runs_.size(), [this](const kernel::Trials& of) {
       const auto mine = std::find_if(runs_.begin(), runs_.end(), [&](const auto& run) {
-        return run->problem.hash == of.key.task && of.key.target == target_ && run->maker("tuned") == of.maker;
+        return run->first && run->problem.hash == of.key.task && of.key.target == target_ &&
+               run->maker("tuned") == of.maker;
       });
       const auto number = static_cast<size_t>(mine - runs_.begin());
-      const bool is_mine = number < runs_.size() && runs_[number]->first;
-      origins.push_back(
-          {is_mine ? number : others++, targets.try_emplace(of.key.target, targets.size()).first->second});
-    }
-    // Of each task the newest first, as far as time suffices.
-    const auto begin = Clock::now();
-    bool is_more = true;
-    for (size_t behind = 0; std::exchange(is_more, false); behind += kMadeAgain)
-      for (size_t k = 0; k < all.size(); ++k) {
-        TRY_VOID(check_stop());
-        if (all[k].trials.size() <= behind) continue;
-        if (!has_time_for_earlier(begin, 1)) return {};
-        is_more = true;
-        learn(all[k], behind, origins[k]);
-      }
-    return {};
-  }
-
-  /// From the newest trials but for those that are behind them.
-  void learn(const kernel::Trials& of, size_t behind, const Origin& origin) {
-    const auto end = of.trials.end() - static_cast<std::ptrdiff_t>(behind);
-    const auto count = static_cast<std::ptrdiff_t>(std::min(kMadeAgain, of.trials.size() - behind));
-    const kernel::Trials part{of.key, of.maker, of.name, of.text, {end - count, end}};
-    std::vector<Row> rows(part.trials.size());
-    const auto see = [&](size_t k, const Candidate& candidate, const kernel::Machine& machine) {
-      rows[k] = model_->look(candidate, machine);
-    };
-    if (!replay(part, options_.space, see).ok()) return;
-    for (size_t k = 0; k < rows.size(); ++k)
-      if (const auto& us = part.trials[k].microseconds; !rows[k].empty())
-        model_->add(origin, std::move(rows[k]),
-                    us ? *us * (origin.task < runs_.size() ? scale(origin.task) : 1) : kInfinite);
-  }
-
-  /// For one of so many who make again, since `begin`, what earlier runs measured: most is left for what is new.
-  bool has_time_for_earlier(Clock::time_point begin, size_t of) const {
-    return !options_.seconds || seconds_since(begin) < kOfEarlier * *options_.seconds / static_cast<double>(of);
+      return mine == runs_.end() ? std::nullopt : std::optional(Predictor::OwnTask{number, scale(number)});
+    });
   }
 
   Result<void> keep_all_trials() {
@@ -539,7 +458,7 @@ class Tuner {
       // They are made from new to old, as far as time suffices, and told from old to new.
       std::vector<std::vector<Candidate>> parts;
       size_t begin = of.trials.size();
-      for (const auto start = Clock::now(); begin > first && has_time_for_earlier(start, runs_.size());) {
+      for (const auto start = Clock::now(); begin > first && has_time_for_earlier(options_, start, runs_.size());) {
         TRY_VOID(check_stop());
         const size_t end = begin;
         begin -= std::min(kMadeAgain, begin - first);
@@ -694,6 +613,7 @@ class Tuner {
   void tell(std::optional<size_t> task) {
     state_.seconds = seconds_since(begin_);
     state_.task = task;
+    state_.no_model = predictor_.why_no_model();
     // Peaks that a kernel passes were measured too low, nobody knows by how much.
     for (TaskState& each : state_.tasks)
       if (const double now = each.progress.now_us(); now > 0 && now < each.progress.least_us)
@@ -723,9 +643,7 @@ class Tuner {
   const TuneOptions& options_;
   const std::string target_, generator_;
   std::optional<Peaks> peaks_;
-  std::unique_ptr<CostModel> model_;  ///< that learns
-  std::unique_ptr<CostModel> draft_;  ///< where and as long as that says nothing
-  ThreadPool pool_{available_threads()};
+  Predictor predictor_;
   std::vector<std::unique_ptr<TaskRun>> runs_;
   double seconds_of_a_kernel_ = kMostSeconds;
   std::map<Weights, std::unique_ptr<Measurer>> measurers_;
