@@ -4,15 +4,15 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <cstring>
 #include <memory>
-#include <regex>
+#include <optional>
 
 #include "graph/infer.h"
 #include "graph/minifloat.h"
 #include "util/file.h"
 #include "util/output_file.h"
+#include "util/parse_number.h"
 
 namespace isomer {
 namespace {
@@ -33,31 +33,67 @@ struct Header {
   Dims dims;
 };
 
-Result<Header> parse_header(const std::string& text, const std::string& place) {
-  static const std::regex descr(R"('descr'\s*:\s*'([^']*)')");
-  static const std::regex order(R"('fortran_order'\s*:\s*(True|False))");
-  static const std::regex shape(R"('shape'\s*:\s*\(([^)]*)\))");
-  std::smatch match;
+constexpr std::string_view kBlanks = " \t\r\n";
+
+std::string_view without_blanks(std::string_view text) {
+  const size_t first = text.find_first_not_of(kBlanks);
+  return first == std::string_view::npos ? "" : text.substr(first, text.find_last_not_of(kBlanks) + 1 - first);
+}
+
+/// What stands behind a key, to the end of the text.
+std::optional<std::string_view> behind_key(std::string_view text, std::string_view key) {
+  const std::string quoted = fmt::format("'{}'", key);
+  const size_t at = text.find(quoted);
+  if (at == std::string_view::npos) return std::nullopt;
+  text = without_blanks(text.substr(at + quoted.size()));
+  if (!text.starts_with(':')) return std::nullopt;
+  return without_blanks(text.substr(1));
+}
+
+/// The value of a key, without the characters around it.
+std::optional<std::string_view> value_between(char open, std::string_view text, std::string_view key, char close) {
+  const auto value = behind_key(text, key);
+  if (!value || !value->starts_with(open)) return std::nullopt;
+  const size_t end = value->find(close, 1);
+  return end == std::string_view::npos ? std::nullopt : std::optional(value->substr(1, end - 1));
+}
+
+/// "2, 3", of an array of no dims "", of one "3,".
+Result<Dims> parse_shape(std::string_view list, const std::string& place) {
+  constexpr size_t kMostDims = 64;
+  Dims dims;
+  for (list = without_blanks(list); !list.empty();) {
+    const size_t comma = std::min(list.find(','), list.size());
+    std::string_view digits = without_blanks(list.substr(0, comma));
+    if (digits.ends_with('L')) digits.remove_suffix(1);  // as Python 2 has it
+    const auto dim = parse_number<int64_t>(digits);
+    if (!dim || *dim < 0 || *dim > kMaxDim) return invalid(place, "dims in [0, 2^40] expected, '{}' found", digits);
+    dims.push_back(*dim);
+    if (dims.size() > kMostDims) return invalid(place, "an array of at most {} dims expected", kMostDims);
+    list = without_blanks(list.substr(std::min(comma + 1, list.size())));
+  }
+  return dims;
+}
+
+Result<Header> parse_header(std::string_view text, const std::string& place) {
   Header header;
-  if (!std::regex_search(text, match, descr)) return invalid(place, "a numpy header with 'descr' expected");
+  const auto descr = value_between('\'', text, "descr", '\'');
+  if (!descr) return invalid(place, "a numpy header with 'descr' expected");
   for (const Format& format : kFormats)
-    if (match[1].str() == format.descr) header.dtype = format.dtype;
+    if (*descr == format.descr) header.dtype = format.dtype;
   if (header.dtype == DataType::kUndefined)
-    return unsupported(place, "a little-endian number or bool array expected, '{}' found", match[1].str());
-  if (!std::regex_search(text, match, order)) return invalid(place, "a numpy header with 'fortran_order' expected");
-  header.fortran_order = match[1] == "True";
-  if (!std::regex_search(text, match, shape)) return invalid(place, "a numpy header with 'shape' expected");
-  const std::string list = match[1];
-  static const std::regex number(R"(\d+)");
+    return unsupported(place, "a little-endian number or bool array expected, '{}' found", *descr);
+  const auto order = behind_key(text, "fortran_order");
+  if (!order || !(order->starts_with("True") || order->starts_with("False")))
+    return invalid(place, "a numpy header with 'fortran_order' expected");
+  header.fortran_order = order->starts_with("True");
+  const auto shape = value_between('(', text, "shape", ')');
+  if (!shape) return invalid(place, "a numpy header with 'shape' expected");
+  TRY(header.dims, parse_shape(*shape, place));
   __int128 bytes = bit_width(header.dtype) / 8;
-  for (std::sregex_iterator it(list.begin(), list.end(), number), end; it != end; ++it) {
-    const std::string digits = it->str();
-    int64_t dim = 0;
-    if (std::from_chars(digits.data(), digits.data() + digits.size(), dim).ec != std::errc() || dim > kMaxDim)
-      return invalid(place, "dims of at most 2^40 expected, {} found", digits);
-    header.dims.push_back(dim);
+  for (const int64_t dim : header.dims) {
     bytes *= dim;
-    if (bytes > kMaxBytes || header.dims.size() > 64) return invalid(place, "an array of at most 2^46 bytes expected");
+    if (bytes > kMaxBytes) return invalid(place, "an array of at most 2^46 bytes expected");
   }
   return header;
 }
@@ -86,9 +122,13 @@ Result<Tensor> parse_npy(std::span<const std::byte> file, const std::string& pla
   const bool long_header = byte(6) >= 2;
   const size_t start = long_header ? 12 : 10;
   const size_t length = long_header ? byte(8) | byte(9) << 8 | byte(10) << 16 | byte(11) << 24 : byte(8) | byte(9) << 8;
+  // numpy reads none that is longer, either.
+  constexpr size_t kMostOfHeader = 10'000;
+  if (length > kMostOfHeader)
+    return invalid(place, "a header of at most {} bytes expected, one of {} found", kMostOfHeader, length);
   if (start + length > file.size())
     return invalid(place, "a header of {} bytes expected, the file ends before", length);
-  TRY(Header header, parse_header(std::string(reinterpret_cast<const char*>(file.data()) + start, length), place));
+  TRY(Header header, parse_header({reinterpret_cast<const char*>(file.data()) + start, length}, place));
   const auto data = file.subspan(start + length);
   const int64_t bytes = byte_size(header.dtype, element_count(header.dims));
   if (static_cast<int64_t>(data.size()) != bytes)

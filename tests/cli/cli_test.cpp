@@ -608,6 +608,47 @@ TEST_F(CommandLine, WhatNumpyHasNotIsSavedAndLoadedAgain) {
   expect_error(isomer({"run", file, "-q", "--save-outputs", path("out.npy")}), 2, "a folder or FILE.npz expected");
 }
 
+/// A file of numpy's with a header, and so many bytes of data.
+std::string npy(const std::string& header, size_t bytes) {
+  std::string file("\x93NUMPY\x01\x00", 8);
+  file += static_cast<char>(header.size() & 0xff);
+  file += static_cast<char>(header.size() >> 8);
+  return file + header + std::string(bytes, '\0');
+}
+
+std::string npy_of_floats(const std::string& shape, size_t count) {
+  return npy("{'descr': '<f4', 'fortran_order': False, 'shape': (" + shape + "), }\n", 4 * count);
+}
+
+/// Headers are others' text: any characters, any number of them.
+TEST_F(CommandLine, HeadersOfArraysAreReadOrRefused) {
+  const std::string file =
+      model("opset 17\ngraph g(x: float32[2,3]) -> (y: float32[2,3]) { y = Neg(x) }\n", "neg.onnx");
+  const auto run = [&](const std::string& content) {
+    write_file(path("x.npy"), content);
+    return isomer({"run", file, "-q", "--interpret", "--load-inputs", path("x.npy")});
+  };
+  const std::string blanks(9000, ' ');
+  for (const std::string& shape : {std::string("2, 3"), std::string("2L, 3L"), "2," + blanks + "3 , "})
+    EXPECT_EQ(run(npy_of_floats(shape, 6)).exit_code, 0) << shape.substr(0, 20);
+  const auto of = [](const std::string& descr, const std::string& rest) { return "{'descr': '" + descr + "'" + rest; };
+  const std::string rest = ", 'fortran_order': False, 'shape': (2, 3), }";
+  for (const auto& [content, what] : std::vector<std::pair<std::string, std::string>>{
+           {npy(of(std::string(60'000, 'f'), rest), 24), "a header of at most 10000 bytes expected, one of 600"},
+           {npy_of_floats("2," + std::string(60'000, ' ') + "3", 6), "a header of at most 10000 bytes expected"},
+           {npy(of(std::string(9000, 'f'), rest), 24), "a little-endian number or bool array expected, 'ffff"},
+           {npy(std::string(9000, '('), 24), "a numpy header with 'descr' expected"},
+           {npy(of("<f4", ""), 24), "a numpy header with 'fortran_order' expected"},
+           {npy(of("<f4", ", 'fortran_order': False, 'shape': (2, 3"), 24), "a numpy header with 'shape' expected"},
+           {npy_of_floats("-2, 3", 6), "dims in [0, 2^40] expected, '-2' found"},
+           {npy_of_floats("2, 3.5", 6), "dims in [0, 2^40] expected, '3.5' found"},
+           {npy_of_floats("2,, 3", 6), "dims in [0, 2^40] expected, '' found"},
+           {npy_of_floats("2, 99999999999999999999", 6), "dims in [0, 2^40] expected"}}) {
+    SCOPED_TRACE(what);
+    expect_error(run(content), 3, "isomer: " + path("x.npy") + ": " + what);
+  }
+}
+
 TEST_F(CommandLine, ErrorsAboutInputsNameTheFile) {
   const std::string file = model(kLookup, "lookup.onnx");
   ASSERT_TRUE(
