@@ -82,7 +82,7 @@ Result<ExitCode> evaluate_models(const ModelEvaluation& evaluation, const search
   tune::EvaluationOptions folds = folds_of(evaluation, all);
   folds.target = kernel::fingerprint(tuning.target, tuning.threads);
   folds.seed = options.seed;
-  TRY(const kernel::Records records, open_records(evaluation.records));
+  TRY(const kernel::Records records, open_known_records(evaluation.records));
   kernel::RecordFilter filter{.generator = kernel::generator_version()};
   if (!evaluation.other_targets) filter.target = folds.target;
   TRY(const auto trials, records.trials(filter, std::numeric_limits<int64_t>::max()));

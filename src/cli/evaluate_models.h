@@ -13,7 +13,7 @@ namespace isomer::cli {
 
 struct ModelEvaluation {
   std::vector<std::string> files;
-  std::string records;           ///< as open_records takes it
+  std::string records;           ///< as open_known_records takes it
   bool models_held_out = false;  ///< one at a time; else a fifth of the tasks
   double labels = 1;             ///< the share of the target's trials that is learned
   bool other_targets = false;    ///< are learned from as well

@@ -28,13 +28,9 @@ struct RecordsOptions : CommonOptions {
   int64_t keep = 10;               ///< of a task, in prune
 };
 
-Result<kernel::RecordFilter> filter_of(const RecordsOptions& options) {
+kernel::RecordFilter filter_of(const RecordsOptions& options) {
   kernel::RecordFilter filter;
-  if (!options.task.empty()) {
-    filter.task = kernel::parse_hash(options.task);
-    if (!filter.task)
-      return Error{ErrorKind::kUsage, "--task", "32 hexadecimal digits expected, '" + options.task + "' found"};
-  }
+  filter.task = kernel::parse_hash(options.task);
   if (!options.target.empty()) filter.target = options.target;
   return filter;
 }
@@ -55,15 +51,14 @@ void print_records(const std::vector<Record>& records, const RecordsOptions& opt
 }
 
 Result<void> list_all(Records& records, const RecordsOptions& options) {
-  TRY(const auto filter, filter_of(options));
-  TRY(const auto found, records.list(filter));
+  TRY(const auto found, records.list(filter_of(options)));
   print_records(found, options);
   return {};
 }
 
 /// With their schedules, where one task is asked about.
 Result<void> list_best(Records& records, const RecordsOptions& options) {
-  TRY(const auto filter, filter_of(options));
+  const kernel::RecordFilter filter = filter_of(options);
   TRY(const auto found, records.list_best(filter));
   if (options.json || !filter.task) {
     print_records(found, options);
@@ -89,6 +84,9 @@ Result<void> export_all(Records& records, const RecordsOptions& options) {
     fmt::print("{}", text);
     return {};
   }
+  // What could not be read must not replace what was exported before.
+  if (const std::string problem = records.problem(); !problem.empty())
+    return unsupported("records", "a file that can be read expected, nothing is exported: {}", problem);
   TRY(OutputFile file, OutputFile::create(options.output));
   TRY_VOID(file.write(text));
   TRY_VOID(print_results([&] {
@@ -138,7 +136,7 @@ Result<void> prune(Records& records, const RecordsOptions& options) {
 
 Result<void> run(const RecordsOptions& options, Result<void> (*work)(Records&, const RecordsOptions&)) {
   TRY_VOID(check_distinct({{"--records", options.records}}, {{"--output", options.output}}));
-  TRY(Records records, open_records(options.records));
+  TRY(Records records, work == import_files ? open_records(options.records) : open_known_records(options.records));
   TRY_VOID(work(records, options));
   if (const std::string problem = records.problem(); !problem.empty())
     note(options, "{}; nothing is kept", printable(problem));
@@ -163,7 +161,9 @@ void add_records(CLI::App& app, int& exit) {
   };
   for (const auto& [command, options] : {add("list", "Every record", list_all),
                                          add("best", "The fastest of each task, target and version", list_best)}) {
-    command->add_option("--task", options->task, "Only of this task, by its hash");
+    command->add_option("--task", options->task, "Only of this task, by its hash")->check([](const std::string& text) {
+      return kernel::parse_hash(text) ? std::string() : "32 hexadecimal digits expected, '" + text + "' found";
+    });
     command->add_option("--target", options->target, "Only of this target, as records call it");
   }
   const auto [exporting, exported] = add("export", "All as JSON, one a line", export_all);

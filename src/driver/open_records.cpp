@@ -25,6 +25,13 @@ Result<kernel::Records> open_records(const std::string& file) {
   return kernel::Records::open_if_possible(folder / kFile);
 }
 
+Result<kernel::Records> open_known_records(const std::string& file) {
+  std::error_code error;
+  if (!file.empty() && !std::filesystem::exists(file, error))
+    return invalid(file, "a file of records expected, found: {}", error ? error.message() : "none");
+  return open_records(file);
+}
+
 Result<kernel::Records> open_records_to_keep(const std::string& file) {
   if (!file.empty()) return open_to_write(file);
   const auto is_lost = [](const std::string& why) {

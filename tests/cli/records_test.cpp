@@ -1,4 +1,5 @@
 // isomer records, and the file that commands keep measured times in.
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "cli/command_line.h"
@@ -74,11 +75,27 @@ TEST_F(RecordsCommand, WrongLinesAreNamedAndNothingIsTaken) {
                                       {line(kTask, "\"1\""), "'microseconds'"}}) {
     SCOPED_TRACE(content);
     expect_error(records("import", {file("a.jsonl", content)}), 3, what);
-    EXPECT_EQ(records("list").out, "");
+    EXPECT_FALSE(std::filesystem::exists(path("r.sqlite")));
   }
   expect_error(records("list", {"--task", "1"}), 2, "--task");
   expect_error(isomer({"records", "list", "--records", file("text", std::string(3000, 'x'))}), 3,
                "a database of records expected");
+}
+
+/// A name that was mistyped is no store of nothing: least of all where it would replace what was exported before.
+TEST_F(RecordsCommand, WhatIsReadIsThere) {
+  const std::string good = file("good.jsonl", line(kTask, "2.5"));
+  for (const char* command : {"list", "best", "prune", "export"})
+    expect_error(records(command), 3, "isomer: " + path("r.sqlite") + ": a file of records expected, found: none");
+  expect_error(records("export", {"-o", good}), 3, "a file of records expected");
+  EXPECT_FALSE(std::filesystem::exists(path("r.sqlite")));
+  // The user's own one, which nobody names, may be broken, too.
+  std::filesystem::create_directories(path("cache/isomer"));
+  file("cache/isomer/records.sqlite", std::string(3000, 'x'));
+  expect_error(run_program({"env", "XDG_CACHE_HOME=" + path("cache"), tool_path("isomer").string(), "records", "export",
+                            "-o", good}),
+               3, "nothing is exported");
+  EXPECT_EQ(read_file(good), line(kTask, "2.5"));
 }
 
 /// Where records can be in memory alone, nothing would be left of them.
@@ -99,7 +116,7 @@ TEST_F(RecordsCommand, WhatCantBeKeptIsNotImported) {
 TEST_F(RecordsCommand, OfSeveralFilesAllAreTakenOrNone) {
   const std::string right = file("a.jsonl", line(kTask, "2.5")), wrong = file("b.jsonl", "nothing\n");
   expect_error(records("import", {right, wrong}), 3, "line 1");
-  EXPECT_EQ(records("list").out, "");
+  EXPECT_FALSE(std::filesystem::exists(path("r.sqlite")));
   EXPECT_EQ(records("import", {right, file("c.jsonl", line(kTask, "1.5", "unroll(k2)"))}).out, "2 records read\n");
 }
 

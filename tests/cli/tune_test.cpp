@@ -268,6 +268,9 @@ graph other(x: float32[48,64]) -> (y: float32[48,96]) {
   EXPECT_THAT(text.out, HasSubstr("trees"));
   expect_error(tune({layers_, "--evaluate-cost-model", "--hold-out", "models"}), 2, "several models expected");
   expect_error(tune({layers_, "--evaluate-cost-model", "--cost-model", "none"}), 2, "a model to evaluate expected");
+  expect_error(isomer({"tune", layers_, "--records", path("none"), "--evaluate-cost-model", "--cost-model", "tlp"}), 3,
+               "none: a file of records expected, found: none");
+  write_file(path("empty"), "");
   expect_error(isomer({"tune", layers_, "--records", path("empty"), "--evaluate-cost-model", "--cost-model", "tlp"}), 3,
                "trials of tasks of at least two folds expected");
 }
