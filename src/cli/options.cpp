@@ -66,7 +66,7 @@ std::string sentence_of(const Error& error) {
 int report(const Error& error) {
   // It is said once that the command was stopped: one more Ctrl-C finds it over.
   if (error.kind == ErrorKind::kStopped)
-    for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, SIG_IGN);
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) std::signal(signal, SIG_IGN);
   print_error("isomer: {}\n", sentence_of(error));
   return exit_code(error.kind);
 }

@@ -33,7 +33,7 @@ void open_closed_outputs() {
 }
 
 /// The first Ctrl-C ends the work where it may end, if it can, one more before it has ended at once; neither leaves
-/// what is half written.
+/// what is half written. A terminal that is closed asks the same.
 void interrupt(int) {
   if (request_stop()) return;
   remove_temporary_folders();
@@ -46,6 +46,8 @@ void stop_on_interrupt() {
   struct sigaction action = {};
   action.sa_handler = interrupt;
   for (const int signal : {SIGINT, SIGTERM}) sigaction(signal, &action, nullptr);
+  // Under nohup it stays ignored.
+  if (std::signal(SIGHUP, SIG_IGN) != SIG_IGN) sigaction(SIGHUP, &action, nullptr);
 }
 
 /// What is thrown where nothing catches, as on threads: memory that there is not gets its sentence there too.

@@ -14,7 +14,7 @@ int main(int count, char** arguments) {
     isomer::print_error("isomer-measure: THREADS (1 or more) and WEIGHTS (0: in memory, 1: in cache) expected\n");
     return 2;
   }
-  for (const int request : {SIGINT, SIGTERM}) std::signal(request, SIG_IGN);  // they are for whoever asks
+  for (const int request : {SIGINT, SIGTERM, SIGHUP}) std::signal(request, SIG_IGN);  // they are for whoever asks
   // Crashes are told by their signals, under sanitizers too.
   for (const int crash : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT}) std::signal(crash, SIG_DFL);
   isomer::end_with_asker();

@@ -27,8 +27,8 @@ Result<ChildProcess> ChildProcess::fork(const std::function<void()>& work) {
   const pid_t process = ::fork();
   if (process < 0) return unsupported("", "a copy of this process expected, none made: {}", std::strerror(errno));
   if (process > 0) return ChildProcess(process);
-  std::signal(SIGINT, SIG_IGN);  // Ctrl-C is for whoever waits
-  for (const int end : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTERM, SIGHUP}) std::signal(end, SIG_DFL);
+  for (const int request : {SIGINT, SIGHUP}) std::signal(request, SIG_IGN);  // what a terminal sends is for who waits
+  for (const int end : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTERM}) std::signal(end, SIG_DFL);
   // Nothing unwinds into what the parent goes on with.
   try {
     work();

@@ -1228,7 +1228,7 @@ class Interrupted : public CommandLine {
     RunOptions options;
     options.working_folder = folder_.path();
     return run_program({"sh", "-c",
-                        "\"$0\" optimize slow.onnx -o out.onnx -q & isomer=$!\n"
+                        "env --default-signal=HUP \"$0\" optimize slow.onnx -o out.onnx -q & isomer=$!\n"
                         "until ls -d .isomer-* > /dev/null 2>&1 || ! kill -0 $isomer; do sleep 0.02; done\n"
                         "kill -" +
                             signal + " $isomer 2> /dev/null; wait $isomer",
@@ -1244,11 +1244,27 @@ class Interrupted : public CommandLine {
 };
 
 TEST_F(Interrupted, StopsAndLeavesNothing) {
-  for (const char* signal : {"INT", "TERM", "INT $isomer; kill -TERM", "TERM $isomer; sleep 0.05; kill -TERM"}) {
+  for (const char* signal : {"INT", "TERM", "HUP", "INT $isomer; kill -TERM", "TERM $isomer; sleep 0.05; kill -TERM"}) {
     SCOPED_TRACE(signal);
     expect_error(optimize_until(signal), 4, "stopped");
     EXPECT_THAT(names(), testing::ElementsAre("slow.onnx"));
   }
+}
+
+/// As nohup has it.
+TEST_F(Interrupted, TheEndOfATerminalMayBeIgnored) {
+  model(kSmall, "small.onnx");
+  RunOptions options;
+  options.working_folder = folder_.path();
+  const Outcome outcome =
+      run_program({"sh", "-c",
+                   "trap '' HUP; \"$0\" bench small.onnx --duration 1 --report out.json -q > /dev/null & isomer=$!\n"
+                   "until ls -d .isomer-* > /dev/null 2>&1 || ! kill -0 $isomer; do sleep 0.02; done\n"
+                   "kill -HUP $isomer; wait $isomer",
+                   tool_path("isomer").string()},
+                  options);
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_TRUE(json::accept(read_file(path("out.json"))));
 }
 
 TEST_F(Interrupted, WhatIsLeftByKillingGoesWithTheNextRun) {
