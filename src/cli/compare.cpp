@@ -98,7 +98,7 @@ Result<LoadedArtifact> load_like(const std::string& file, const Graph& reference
   TRY(const Settings settings, settings_of(options));
   const BindShapes bind = [&](Graph& interface) {
     put_in_order(interface, reference);
-    return bind_loaded(interface, options.inputs, settings.memory);
+    return bind_loaded(interface, file, options.inputs, settings.memory);
   };
   return isomer::load_artifact(file, settings, {}, {}, options.inputs.files.empty() ? nullptr : bind);
 }

@@ -85,7 +85,8 @@ Result<ExitCode> run(const CompileCommand& options) {
   TRY(const Settings settings, settings_of(one, *progress));
   TRY(CompiledFile compiled, compile_file(options.file, choices, settings));
   progress->tell("writing");
-  TRY_VOID(runtime::write_artifact(compiled.artifact, staging.file()));
+  if (auto done = runtime::write_artifact(compiled.artifact, staging.file()); !done.ok())
+    return staging.at_place(std::move(done).error());
   progress.reset();
   compiled.seconds["all"] = seconds_since(begin);
   const json facts = compile_json(options.file, settings, compiled);

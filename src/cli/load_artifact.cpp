@@ -9,7 +9,7 @@ Result<LoadedArtifact> load_artifact(const std::string& file, const CommonOption
                                      runtime::SessionOptions session, const CompileChoices& choices,
                                      const InputOptions& inputs) {
   TRY(const Settings settings, settings_of(options));
-  const BindShapes bind = [&](Graph& graph) { return bind_loaded(graph, inputs, settings.memory); };
+  const BindShapes bind = [&](Graph& graph) { return bind_loaded(graph, file, inputs, settings.memory); };
   return isomer::load_artifact(file, settings, session, choices, inputs.files.empty() ? nullptr : bind);
 }
 

@@ -33,12 +33,22 @@ Result<void> check_readable(const std::string& path, MemoryLimit memory) {
 /// Values read so far, by position among the graph's inputs.
 class Loaded {
  public:
-  explicit Loaded(const Graph& graph) : graph_(graph), values_(graph.inputs().size()) {}
+  explicit Loaded(const Graph& graph) : graph_(graph), values_(graph.inputs().size()), files_(values_.size()) {}
 
   Result<size_t> position(const std::string& name) const {
     for (size_t i = 0; i < values_.size(); ++i)
       if (graph_.value(graph_.inputs()[i]).name == name) return i;
     return bad_flag("--load-inputs", "the name of an input", name);
+  }
+
+  /// An input has one value: this file gives it.
+  Result<void> claim(size_t position, const std::string& path) {
+    if (!files_[position].empty())
+      return Error{ErrorKind::kUsage, "--load-inputs",
+                   fmt::format("one value of {} expected, those of {} and {} found",
+                               graph_.value(graph_.inputs()[position]).name, files_[position], path)};
+    files_[position] = path;
+    return {};
   }
 
   Result<void> put(size_t position, Tensor tensor) {
@@ -55,6 +65,7 @@ class Loaded {
 
   /// From a file, which what is wrong with it for the model names.
   Result<void> read(size_t position, const std::string& path, MemoryLimit memory) {
+    TRY_VOID(claim(position, path));
     auto done = [&]() -> Result<void> {
       TRY_VOID(check_readable(path, memory));
       const bool is_array = has_ending(path, ".npy");
@@ -85,9 +96,17 @@ class Loaded {
 
   const std::vector<std::optional<te::Array>>& values() const { return values_; }
 
+  /// That an input was read from; `otherwise` where it was not.
+  const std::string& file_of(std::string_view input, const std::string& otherwise) const {
+    for (size_t i = 0; i < files_.size(); ++i)
+      if (!files_[i].empty() && graph_.value(graph_.inputs()[i]).name == input) return files_[i];
+    return otherwise;
+  }
+
  private:
   const Graph& graph_;
   std::vector<std::optional<te::Array>> values_;
+  std::vector<std::string> files_;  ///< that give the values; empty: none does
 };
 
 /// The numbers that files of a test_data_set folder have, in order.
@@ -142,6 +161,7 @@ Result<void> load(const std::string& argument, const Graph& graph, Loaded& loade
     TRY(std::vector<NamedTensor> arrays, read_npz(argument, memory));
     for (auto& [name, tensor] : arrays) {
       TRY(const size_t position, loaded.position(name));
+      TRY_VOID(loaded.claim(position, argument));
       if (auto done = loaded.put(position, std::move(tensor)); !done.ok())
         return std::move(done).error().within(argument);
     }
@@ -167,13 +187,16 @@ Result<Loaded> load_all(const Graph& graph, const InputOptions& inputs, MemoryLi
   return loaded;
 }
 
-/// Binds what the loaded tensors say of the graph's shapes.
-Result<void> bind_to(Graph& graph, const Loaded& loaded) {
+/// Binds what the loaded tensors say of the graph's shapes. An error names their file where it is theirs, else `file`.
+Result<void> bind_to(Graph& graph, const std::string& file, const Loaded& loaded) {
   std::map<std::string, Dims> shapes;
   for (size_t i = 0; i < loaded.values().size(); ++i)
     if (const auto& value = loaded.values()[i]; value && value->is_tensor())
       shapes.emplace(graph.value(graph.inputs()[i]).name, value->dims());
-  return bind_inputs(graph, {}, shapes);
+  auto bound = bind_inputs(graph, {}, shapes);
+  if (bound.ok()) return bound;
+  const std::string& place = loaded.file_of(bound.error().where, file);
+  return std::move(bound).error().within(place);
 }
 
 Result<FillOptions> fill_options(const InputOptions& options, uint64_t seed) {
@@ -203,16 +226,16 @@ Result<FillOptions> fill_options(const InputOptions& options, uint64_t seed) {
 
 }  // namespace
 
-Result<void> bind_loaded(Graph& graph, const InputOptions& inputs, MemoryLimit memory) {
+Result<void> bind_loaded(Graph& graph, const std::string& file, const InputOptions& inputs, MemoryLimit memory) {
   TRY(const Loaded loaded, load_all(graph, inputs, memory));
-  return bind_to(graph, loaded);
+  return bind_to(graph, file, loaded);
 }
 
 Result<std::vector<te::Array>> model_inputs(Graph& graph, const std::string& file, const InputOptions& inputs,
                                             const CommonOptions& options,
                                             const std::map<std::string, Demand>& demands) {
   TRY(const Loaded loaded, load_all(graph, inputs, options.memory_limit()));
-  TRY_VOID(bind_to(graph, loaded));
+  TRY_VOID(bind_to(graph, file, loaded));
   TRY_VOID(bind_free_dims(graph, file, options));
   TRY(FillOptions fill, fill_options(inputs, options.seed));
   TRY_VOID(check_names(graph, fill));

@@ -17,7 +17,7 @@ Result<std::vector<te::Array>> model_inputs(Graph& graph, const std::string& fil
                                             const CommonOptions& options,
                                             const std::map<std::string, Demand>& demands = {});
 
-/// Binds the graph's symbolic dims to the shapes that --load-inputs has.
-Result<void> bind_loaded(Graph& graph, const InputOptions& inputs, MemoryLimit memory);
+/// Binds the graph's symbolic dims to the shapes that --load-inputs has. `file` is the model's.
+Result<void> bind_loaded(Graph& graph, const std::string& file, const InputOptions& inputs, MemoryLimit memory);
 
 }  // namespace isomer::cli

@@ -79,6 +79,15 @@ std::string path_of(const CLI::App& command) {
   return path + (path.empty() ? "" : " ") + command.get_name();
 }
 
+/// A variable of a shell that is empty names nothing: no option takes it for a value.
+void refuse_empty_values(CLI::App& app) {
+  for (CLI::Option* option : app.get_options())
+    option->check([](const std::string& text) {
+      return text.empty() ? std::string("a value expected, an empty one found") : std::string();
+    });
+  for (CLI::App* command : app.get_subcommands(nullptr)) refuse_empty_values(*command);
+}
+
 std::string usage_line(const CLI::App& app, const CLI::Error& error) {
   const CLI::App& command = called(app);
   const std::string path = path_of(command);
@@ -131,6 +140,7 @@ int run_program(int argc, const char* const* argv, const std::function<void(CLI:
   int exit = kDone;
   add_commands(app, exit);
   add_examples(app);
+  refuse_empty_values(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

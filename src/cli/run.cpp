@@ -128,12 +128,15 @@ Result<StagingFolder> save(const std::string& place, const std::vector<Output>& 
     for (const Output& output : outputs)
       for (const auto& [name, tensor] : te::named_tensors(output.name, output.value))
         arrays.emplace_back(name, te::to_tensor(tensor));
-    TRY_VOID(write_npz(staging.file(), arrays));
+    if (auto done = write_npz(staging.file(), arrays); !done.ok()) return staging.at_place(std::move(done).error());
     return staging;
   }
   TRY(StagingFolder staging, StagingFolder::in(place));
-  for (size_t i = 0; i < outputs.size(); ++i)
-    TRY_VOID(write_value_file(staging.path() / output_name(i), outputs[i].name, outputs[i].value, outputs[i].type));
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const auto& [name, type, value] = outputs[i];
+    if (auto done = write_value_file(staging.path() / output_name(i), name, value, type); !done.ok())
+      return staging.at_place(std::move(done).error());
+  }
   return staging;
 }
 
@@ -213,7 +216,7 @@ Result<std::unique_ptr<runtime::Session>> session_of(const LoadedModel& model, c
 Result<std::vector<te::Array>> interpreted(LoadedModel& model, std::optional<std::vector<te::Array>> arrays,
                                            const RunOptions& options) {
   if (!arrays) {
-    TRY(const GraphMemory needed, memory_to_interpret(model.graph));
+    TRY(const GraphMemory needed, in_file(memory_to_interpret(model.graph), options));
     TRY_VOID(in_file(check_fits(needed, options.memory_limit(), "interpreting it"), options));
     TRY(arrays, inputs_of(model.graph, options));
   }

@@ -51,7 +51,14 @@ Result<void> StagingFolder::write_model(const Graph& graph) {
   for (const fs::path& file : folder_.content()) fs::remove(file, failed);
   ExportOptions options;
   options.weights_name = [&](const std::string& original) { return weights_.free_name(original, others_); };
-  return export_model(graph, file(), options);
+  if (auto done = export_model(graph, file(), options); !done.ok()) return at_place(std::move(done).error());
+  return {};
+}
+
+Error StagingFolder::at_place(Error error) const {
+  const std::string here = (path() / "").string();
+  if (error.where.starts_with(here)) error.where.replace(0, here.size(), (place_.parent_path() / "").string());
+  return error;
 }
 
 Result<void> StagingFolder::release() const {

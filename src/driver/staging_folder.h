@@ -32,6 +32,9 @@ class StagingFolder {
   /// at the place (WeightsPlace).
   Result<void> write_model(const Graph& graph);
 
+  /// The same error, of the file at its place where it names one in the folder.
+  Error at_place(Error error) const;
+
   /// Moves every file to the folder of the place, once it is seen that each can go there, the one of its name last:
   /// until then an old model stands, with its weights, which go then. Files that are replaced leave them their
   /// permissions.

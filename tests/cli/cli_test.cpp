@@ -434,7 +434,7 @@ TEST_F(CommandLine, OutputsAreSavedTogether) {
   EXPECT_EQ(read_file(path("out/output_0.pb")), "precious");
   const Outcome limited = run_program({"/bin/sh", "-c", "ulimit -f 0; \"$0\" run \"$1\" -q --save-outputs \"$2\"",
                                        tool_path("isomer").string(), file, path("new/folder")});
-  expect_error(limited, 3, "File too large");
+  expect_error(limited, 3, "isomer: " + path("new/folder/output_0.pb") + ": can't write the file: File too large");
   EXPECT_FALSE(fs::exists(path("new")));
   EXPECT_EQ(isomer({"run", file, "-q", "--save-outputs", path("new/folder")}).exit_code, 0);
   EXPECT_TRUE(fs::exists(path("new/folder/output_1.pb")));
@@ -664,6 +664,59 @@ TEST_F(CommandLine, ErrorsAboutInputsNameTheFile) {
   write_file(path("word.pb"), std::string("\x08\x01\x10\x08\x32\x01x", 7));
   expect_error(isomer({"run", words, "-q", "--load-inputs", "s:" + path("word.pb")}), 3,
                "s: an input of a number type expected, string found");
+}
+
+TEST_F(CommandLine, ShapesThatDoNotFitNameTheirFile) {
+  const std::string file = model(kSmall, "small.onnx"), artifact = path("small.iso"), wide = path("wide.npy");
+  ASSERT_EQ(isomer({"compile", file, "-o", artifact, "--level", "1", "--dim", "batch=2,3", "-q"}).exit_code, 0);
+  write_file(wide, npy_of_floats("2, 4", 8));
+  const std::string begin = "isomer: " + wide + ": x: a shape that fits float32[";
+  expect_error(isomer({"run", file, "-q", "--load-inputs", wide}), 3, begin + "batch,3] expected, [2,4] found");
+  expect_error(isomer({"bench", file, "-q", "--load-inputs", "x:" + wide}), 3, begin);
+  expect_error(isomer({"run", artifact, "-q", "--dim", "batch=2", "--load-inputs", wide}), 3, begin + "2,3]");
+  expect_error(isomer({"compare", file, file, "-q", "--load-inputs", wide}), 3, begin);
+  write_file(path("two.npy"), npy_of_floats("2, 3", 6));
+  expect_error(isomer({"run", file, "-q", "--dim", "batch=3", "--load-inputs", "x:" + path("two.npy")}), 3,
+               "isomer: " + path("two.npy") + ": x: a shape that fits float32[3,3] expected, [2,3] found");
+}
+
+TEST_F(CommandLine, AnInputHasOneValue) {
+  const std::string file = model(kSmall, "small.onnx"), one = path("one.npy"), other = path("other.npy");
+  for (const std::string& name : {one, other}) write_file(name, npy_of_floats("2, 3", 6));
+  expect_error(isomer({"run", file, "-q", "--load-inputs", one, "--load-inputs", "x:" + other}), 2,
+               "isomer: --load-inputs: one value of x expected, those of " + one + " and " + other + " found");
+}
+
+TEST_F(CommandLine, EmptyNamesAreRefused) {
+  const std::string file = model(kSmall, "small.onnx");
+  for (const std::vector<std::string>& command :
+       std::vector<std::vector<std::string>>{{"optimize", file, "-o", ""},
+                                             {"optimize", file, "-o", path("out.onnx"), "--report", ""},
+                                             {"optimize", file, "-o", path("out.onnx"), "--proof", ""},
+                                             {"compile", file, "-o", path("out.iso"), "--records", ""},
+                                             {"run", file, "--save-outputs", ""},
+                                             {"run", file, "--load-inputs", ""},
+                                             {"bench", file, "--report", ""},
+                                             {"records", "export", "-o", ""},
+                                             {"run", ""}}) {
+    SCOPED_TRACE(testing::PrintToString(command));
+    expect_error(isomer(command), 2, "a value expected, an empty one found; see 'isomer ");
+  }
+  EXPECT_FALSE(fs::exists(path("out.onnx")) || fs::exists(path("out.iso")));
+}
+
+/// The folder that it was written in first is nobody's business.
+TEST_F(CommandLine, OutputsThatCanNotBeWrittenAreNamed) {
+  const std::string file =
+      model("opset 17\ngraph g(x: float32[4096]) -> (y: float32[4096]) { y = Neg(x) }\n", "neg.onnx");
+  for (const auto& [place, named] :
+       {std::pair{path("out"), path("out/output_0.pb")}, std::pair{path("out.npz"), path("out.npz")}}) {
+    const Outcome outcome =
+        run_program({"/bin/sh", "-c", "ulimit -f 1; \"$0\" run \"$1\" --interpret --save-outputs \"$2\"",
+                     tool_path("isomer").string(), file, place});
+    expect_error(outcome, 3, "isomer: " + named + ": ");
+    EXPECT_FALSE(fs::exists(place));
+  }
 }
 
 TEST_F(CommandLine, OptimizeWritesAModelAReportAndATable) {
@@ -1131,6 +1184,8 @@ TEST_F(Weights, BeyondALimitOfTheSizeOfFilesAreAnError) {
   const Outcome limited = run_program({"/bin/sh", "-c", "ulimit -f 1; \"$0\" optimize \"$1\" -o \"$2\" --level 1 -q",
                                        tool_path("isomer").string(), path("in.onnx"), path("out.onnx")});
   expect_error(limited, 3, "File too large");
+  EXPECT_THAT(limited.err, HasSubstr(": " + path("out")));
+  EXPECT_EQ(limited.err.find(".isomer-"), std::string::npos) << limited.err;
   EXPECT_FALSE(fs::exists(path("out.onnx")));
   for (const auto& entry : fs::directory_iterator(folder_.path()))
     EXPECT_FALSE(entry.path().filename().string().starts_with(".isomer-")) << entry.path();
