@@ -2,7 +2,9 @@
 
 #include <stdio_ext.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <csignal>
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -14,7 +16,11 @@
 namespace isomer::cli {
 namespace {
 
-/// As many as a session takes.
+/// What stands before a place in a text, and the rest; of a text without it all stands before.
+std::pair<std::string_view, std::string_view> cut_at(std::string_view text, size_t place) {
+  const size_t end = std::min(place, text.size());
+  return {text.substr(0, end), text.substr(end)};
+}
 
 Error usage(std::string_view flag, std::string_view expected, std::string_view found) {
   return {ErrorKind::kUsage, std::string(flag), fmt::format("{} expected, '{}' found", expected, found)};
@@ -59,8 +65,17 @@ std::string json_text(const nlohmann::json& value, int indent) {
 }
 
 std::string sentence_of(const Error& error) {
-  const std::string where = printable(error.where), what = printable(error.what);
-  return where.empty() ? what : where + ": " + what;
+  // A text from a model, which is cut at 200, and our own words about it.
+  constexpr size_t kMostOfSentence = 300;
+  const auto [file, place] = cut_at(error.where, error.where.find(": "));
+  const auto [what, hint] = cut_at(error.what, error.what.find("; "));
+  const std::string sentence = printable(file, PATH_MAX) + printable(place) + (error.where.empty() ? "" : ": ") +
+                               printable(what, kMostOfSentence);
+  return sentence + printable(hint);
+}
+
+void print_lines(const std::vector<std::string>& lines) {
+  for (const std::string& line : lines) fmt::print("{}\n", printable(line, kMostOfLine));
 }
 
 int report(const Error& error) {

@@ -24,9 +24,10 @@ enum ExitCode : int { kDone = 0, kCheckFailed = 1, kUsage = 2, kInvalidFile = 3,
 
 int exit_code(ErrorKind kind);
 
-/// Its place and its sentence, which may hold text from models, each escaped and cut by itself.
+/// Its place and its sentence, escaped, and cut where they hold long text from models: not so the file that the place
+/// begins with, nor the hint that the sentence ends with.
 std::string sentence_of(const Error& error);
-/// Prints `isomer: FILE: WHERE: …` as one line on standard error, escaped and cut, and gives the exit code.
+/// Prints `isomer: FILE: WHERE: …; HINT` as one line on standard error and gives the exit code.
 int report(const Error& error);
 /// The same, of std::bad_alloc.
 int report_out_of_memory();
@@ -83,6 +84,9 @@ void note(const CommonOptions& options, fmt::format_string<Args...> format, Args
 
 /// Of a line that says more than a name.
 inline constexpr size_t kMostOfLine = 2000;
+
+/// Lines of results in which text of models and files may stand, escaped.
+void print_lines(const std::vector<std::string>& lines);
 
 /// Of a command that ends with an error: `report`, and with --json the object of a check that failed.
 int report_failed(const CommonOptions& options, const Error& error);

@@ -95,8 +95,8 @@ std::string usage_line(const CLI::App& app, const CLI::Error& error) {
   if (error.get_name() == "RequiredError" && !command.get_subcommands(nullptr).empty())
     if (const std::vector<std::string> unknown = app.remaining(true); !unknown.empty())
       what = "the name of a command expected, '" + unknown.front() + "' found";
-  return fmt::format("isomer: {}{}{}; see 'isomer {}{}--help'\n", path, path.empty() ? "" : ": ", printable(what), path,
-                     path.empty() ? "" : " ");
+  return fmt::format("isomer: {}{}{}; see 'isomer {}{}--help'\n", path, path.empty() ? "" : ": ",
+                     printable(what, kMostOfLine), path, path.empty() ? "" : " ");
 }
 
 /// Of -v: what the command took.

@@ -1421,6 +1421,36 @@ TEST_F(CommandLine, TextFromModelsIsEscaped) {
   EXPECT_THAT(outcome.out, HasSubstr("\\x1b[31m%n"));
 }
 
+/// A file's name is ours, and so are the words at the end.
+TEST_F(CommandLine, LongTextHidesNeitherThePlaceNorTheHint) {
+  const std::string deep = std::string(150, 'a') + "/" + std::string(150, 'b'), name = deep + "/beyond.onnx";
+  fs::create_directories(path(deep));
+  const auto beyond = [&](const std::string& called) {
+    return model(fmt::format(R"(opset 17
+graph g(x: int64[4]) -> (z: float32[4]) {{
+  hundred: int64[] = {{100}}
+  table: float32[8] = random 1
+  i = Add(x, hundred)
+  y = Gather(table, i) as "{0}_first"
+  v = Gather(table, i) as "{0}_second"
+  z = Add(y, v)
+}}
+)",
+                             called),
+                 name);
+  };
+  const std::string file = beyond("lookup");
+  expect_error(isomer({"run", file, "--interpret"}), 3, "isomer: " + file + ": lookup_first (Gather): ");
+  // Of the model's own text at most so much is printed.
+  beyond(std::string(1000, 'n'));
+  const Outcome outcome = isomer({"compile", file, "-o", path("out.iso"), "--level", "1", "-q"});
+  expect_error(outcome, 3, "nnn");
+  EXPECT_THAT(outcome.err, testing::EndsWith("; --no-check skips the check\n"));
+  EXPECT_LT(std::count(outcome.err.begin(), outcome.err.end(), 'n'), 330);
+  expect_error(isomer({"optimize", file, "-o", path("out.onnx"), "--level", "2", "-q"}), 3,
+               "; bind its dims with --dim, or skip the check with --no-check");
+}
+
 /// Of what can't be compiled, too, and of what no rule knows.
 TEST_F(CommandLine, TextFromModelsIsEscapedInNotes) {
   const std::string type = "\"22060a040a020801\"", name = "\"s\\x0aisomer: all is well\\x1b[31m\"";
