@@ -95,7 +95,7 @@ void print_report(const json& report, const BenchOptions& options) {
     const bool is_on_device = peer.contains("on_device");
     const auto all = peer["times_ms"].get<std::vector<double>>();
     fmt::print("{} {}: median {:.4f} ms{}, {:.2f} times ours ({:.2f} to {:.2f})\n", name,
-               peer["version"].get<std::string>(), quantile(all, 0.5), is_on_device ? " on the device" : "",
+               printable(peer["version"].get<std::string>()), quantile(all, 0.5), is_on_device ? " on the device" : "",
                peer["ratio"].get<double>(), peer["ratio_p25"].get<double>(), peer["ratio_p75"].get<double>());
   }
 }

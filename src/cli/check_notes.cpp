@@ -3,7 +3,7 @@
 namespace isomer::cli {
 
 void warn_of_what_was_set_aside(const CommonOptions& options, const Equivalence& result) {
-  for (const std::string& warning : result.warnings()) note(options, "isomer: {}", printable(warning));
+  for (const std::string& warning : result.warnings()) note(options, "isomer: {}", printable(warning, kMostOfLine));
 }
 
 }  // namespace isomer::cli

@@ -242,7 +242,7 @@ void add_compare(CLI::App& app, int& exit) {
       exit = report({ErrorKind::kMismatch, options->candidate, nothing});
       return;
     }
-    if (!options->json) fmt::print("equal on {} input sets: {}\n", result->runs, result->text());
+    if (!options->json) print_lines({fmt::format("equal on {} input sets: {}", result->runs, result->text())});
     warn_of_what_was_set_aside(*options, *result);
     exit = kDone;
   });

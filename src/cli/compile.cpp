@@ -49,14 +49,13 @@ void print_report(const CompileCommand& options, const json& facts, const Compil
              counted(static_cast<int64_t>(report.tasks), "task"), counted(facts["kernels"].get<int64_t>(), "kernel"),
              tuned, facts["arena_mb"].get<double>(), facts["code_kb"].get<double>());
   for (size_t k = 0; k < report.made.size(); ++k) {
-    for (const std::string& line : search_lines(report.made[k])) fmt::print("{}\n", line);
-    if (report.chosen[k])
-      for (const std::string& line : task_lines(*report.chosen[k])) fmt::print("{}\n", line);
-    if (report.tunings[k]) fmt::print("{}\n", report.tunings[k]->text());
+    print_lines(search_lines(report.made[k]));
+    if (report.chosen[k]) print_lines(task_lines(*report.chosen[k]));
+    if (report.tunings[k]) print_lines({report.tunings[k]->text()});
   }
   if (report.check) {
-    fmt::print("check: {}\n", report.check->text());
-    for (const std::string& line : report.coverage.lines()) fmt::print("{}\n", line);
+    print_lines({"check: " + report.check->text()});
+    print_lines(report.coverage.lines());
     if (report.is_of_plain_loops)
       fmt::print("check: of its kernels as plain loops on this CPU: a GPU that runs them is not here\n");
   } else {

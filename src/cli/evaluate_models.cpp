@@ -101,7 +101,7 @@ Result<ExitCode> evaluate_models(const ModelEvaluation& evaluation, const search
     if (!options.json) print_line(judged.back(), judged.size() == 1);
   }
   if (judged.empty()) return last;
-  for (const std::string& why : left_out) note(options, "isomer: {}", printable(why));
+  for (const std::string& why : left_out) note(options, "isomer: {}", printable(why, kMostOfLine));
   if (options.json) {
     nlohmann::json models = nlohmann::json::array();
     for (const Judged& each : judged) models.push_back(to_json(each));

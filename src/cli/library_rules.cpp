@@ -305,7 +305,7 @@ std::string problem_of(const Rule& rule, const FilesOptions& options, std::span<
   floats.trials += in_floats.trials;
   floats.rules_without += in_floats.trials == 0 ? 1 : 0;
   if (options.verbosity > 0 && in_floats.trials == 0)
-    note(options, "{}: no float trial: {}", printable(rule.name), printable(in_floats.unsupported));
+    note(options, "{}: no float trial: {}", printable(rule.name), printable(in_floats.unsupported, kMostOfLine));
   return in_floats.difference;
 }
 

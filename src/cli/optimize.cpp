@@ -75,10 +75,8 @@ void print_table(const Options& options, const OptimizedFile& outcome, const jso
     fmt::print("more nodes than before: reading writes out functions, and some operators that old opsets had\n");
   if (options.choices.search.backend == "any" && has_more_weights(outcome))
     fmt::print("more weights than before: what depends on constants alone was computed beforehand\n");
-  for (const std::string& line : search_lines(outcome.made)) fmt::print("{}\n", line);
-  if (!outcome.check) fmt::print("not checked (--no-check)\n");
-  for (const std::string& line : outcome.check ? outcome.check->lines() : std::vector<std::string>())
-    fmt::print("{}\n", printable(line));
+  print_lines(search_lines(outcome.made));
+  print_lines(outcome.check ? outcome.check->lines() : std::vector<std::string>{"not checked (--no-check)"});
   double seconds = 0;
   std::string phases;
   for (const auto& [phase, time] : outcome.seconds) {
@@ -124,8 +122,9 @@ Result<ExitCode> run(const Options& options) {
   if (report_file) TRY_VOID(report_file->commit());
   if (proof_file) TRY_VOID(proof_file->commit());
   for (const std::string& skipped : outcome.made.derived.before.skipped)
-    note(options, "isomer: skipped {}", printable(skipped));
-  for (const std::string& left_out : outcome.made.left_out) note(options, "isomer: left out {}", printable(left_out));
+    note(options, "isomer: skipped {}", printable(skipped, kMostOfLine));
+  for (const std::string& left_out : outcome.made.left_out)
+    note(options, "isomer: left out {}", printable(left_out, kMostOfLine));
   if (outcome.check) warn_of_what_was_set_aside(options, outcome.check->equivalence);
   if (!outcome.is_interrupted()) return kDone;
   note(options, "isomer: interrupted: what had been found until then is written");

@@ -139,7 +139,7 @@ Result<void> run(const RecordsOptions& options, Result<void> (*work)(Records&, c
   TRY(Records records, work == import_files ? open_records(options.records) : open_known_records(options.records));
   TRY_VOID(work(records, options));
   if (const std::string problem = records.problem(); !problem.empty())
-    note(options, "{}; nothing is kept", printable(problem));
+    note(options, "{}; nothing is kept", printable(problem, kMostOfLine));
   return {};
 }
 

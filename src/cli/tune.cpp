@@ -235,7 +235,8 @@ Result<ExitCode> run(const TuneCommand& options) {
   live.clear();
   TRY_VOID(write_measured(options.report, options.files, to_json(scene, state), report_file));
   if (!state.no_model.empty())
-    note(options, "isomer: no cost model, candidates were chosen by the draft alone: {}", printable(state.no_model));
+    note(options, "isomer: no cost model, candidates were chosen by the draft alone: {}",
+         printable(state.no_model, kMostOfLine));
   TRY_VOID(print_results([&] {
     if (!options.json && !options.quiet)
       for (const std::string& line : table(scene, state, state.tasks.size(), columns_of(STDOUT_FILENO)))

@@ -85,7 +85,7 @@ Result<void> run(const VerifyCommand& options) {
     // The last line is the result, which -q does not silence.
     for (const UncheckedNode& node :
          result.check && !options.quiet ? result.check->cut_out : std::vector<UncheckedNode>())
-      fmt::print("{}\n", printable(node.text()));
+      print_lines({node.text()});
     fmt::print("verified: {} steps by {} rules, each proof replayed; {}; granted: {}\n", result.proof.steps.size(),
                result.proof.rules.size(),
                result.check && result.check->equivalence.runs == 0 ? "not run (the model is as it was)"

@@ -1464,6 +1464,27 @@ TEST_F(CommandLine, TextFromModelsIsEscapedInNotes) {
   EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1);
 }
 
+/// What compile prints of its check, optimize of its race, and compare of outputs.
+TEST_F(CommandLine, TextFromModelsIsEscapedInResults) {
+  const std::string name = "\"y\\x1b[31m\\x0aisomer: all is well\"", shown = "y\\x1b[31m\\x0aisomer: all is well";
+  const std::string file = model("opset 17\ngraph g(x: float32[4]) -> (" + name +
+                                     ": float32[4]) {\n  c: float32[] = {nan}\n  " + name + " = Mul(x, c)\n}\n",
+                                 "nothing.onnx");
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"compile", file, "-o", path("out.iso"), "--level", "1"},
+        std::vector<std::string>{"optimize", file, "-o", path("out.onnx"), "--level", "1"},
+        std::vector<std::string>{"compare", file, file}}) {
+    SCOPED_TRACE(testing::PrintToString(command));
+    const Outcome outcome = isomer(command);
+    EXPECT_THAT(outcome.out + outcome.err, HasSubstr(shown));
+    EXPECT_EQ((outcome.out + outcome.err).find('\x1b'), std::string::npos);
+    EXPECT_EQ((outcome.out + outcome.err).find("\nisomer: all is well"), std::string::npos);
+  }
+  const Outcome raced = isomer({"optimize", model(kSmall, "small.onnx"), "-o", path("out.onnx"), "--level", "3",
+                                "--time", "1s", "--onnxruntime", path("none\x1b[31m\n.so")});
+  EXPECT_EQ(raced.out.find('\x1b'), std::string::npos) << raced.out;
+}
+
 /// What inspect calls a dim --dim takes.
 TEST_F(CommandLine, DimsAreCalledWhatTheyAre) {
   const std::string file =

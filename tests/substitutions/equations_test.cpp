@@ -209,6 +209,9 @@ TEST_F(Equations, BrokenLinesGetASentence) {
            {"x:floaty[2] | x = x", "an element type such as float32 expected"},
            {"a | 2] | x = x", "types such as x[2,4] expected"},
            {"a\tb | x[2] | x = x", "a label without tabs, quotes and control characters expected, 'a\tb' found"},
+           {"a\xc2\x9b"
+            "b | x[2] | x = x",
+            "a label without tabs, quotes and control characters expected"},
            {"my \"rule | x[2] | x = x", "a label without tabs, quotes"},
            {"x[2] | Mul(x,0.5.) = x", "line 3: column 17: expected \",\", found \".\""},
            {"x[2] | Rela(x) = x", "Rela"}}) {

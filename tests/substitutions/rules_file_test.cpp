@@ -128,6 +128,9 @@ TEST_F(RulesFiles, BrokenLinesOfRulesGetASentence) {
   says("rule0\tsign-of-zero", "rule0\tround", "line 2",
        "a class of floating point such as exact expected, 'round' found");
   says("rule1\t", "rule0\t", "line 3", "a name of its own expected, a second rule 'rule0' found");
+  // They are printed as they are.
+  for (const char* name : {"ru\x1b[31mle0\t", "ru\xc2\x9ble0\t", "\"rule0\t"})
+    says("rule0\t", name, "line 2", "a name without quotes and control characters expected");
   says(" = Concat(", " == Concat(", "line 2", "left ; … = right ; … expected");
   says("MatMul(x,v) ; ", "", "line 4", "as many outputs on both sides expected, 1 and 2 found");
   says("Relu(Concat", "Rela(Concat", "line 2", "Rela");

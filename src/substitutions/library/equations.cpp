@@ -7,6 +7,7 @@
 #include <map>
 #include <numeric>
 
+#include "substitutions/library/rule_names.h"
 #include "substitutions/library/rules_file.h"
 #include "substitutions/library/smallest_counterexample.h"
 #include "verify/prover/bind.h"
@@ -72,8 +73,7 @@ Result<StatedEquation> parse_line(std::string_view line) {
     fields.pop_back();
   }
   if (!fields.empty()) result.label = fields.back();
-  // It becomes a rule's name, which stands between tabs, and where a text in quotes may follow.
-  if (std::ranges::any_of(result.label, [](char c) { return (c >= 0 && c < ' ') || c == '\x7f' || c == '"'; }))
+  if (!is_rule_name(result.label))
     return invalid("", "a label without tabs, quotes and control characters expected, '{}' found", result.label);
   return result;
 }

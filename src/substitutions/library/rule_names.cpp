@@ -8,6 +8,7 @@
 #include <map>
 
 #include "util/hash.h"
+#include "util/utf8.h"
 
 namespace isomer::substitutions {
 namespace {
@@ -48,6 +49,15 @@ void name_rules(std::vector<Rule>& rules) {
     if (const uint64_t before = texts[text]++; before > 0) hasher.add(before);
     rule.name = fmt::format("{}-{}", stem_of(rule), hasher.finish().hex().substr(0, kNameDigits));
   }
+}
+
+bool is_rule_name(std::string_view name) {
+  while (!name.empty()) {
+    const size_t length = shown_length(name);
+    if (length == 0 || name.starts_with('"')) return false;
+    name.remove_prefix(length);
+  }
+  return true;
 }
 
 }  // namespace isomer::substitutions

@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 
+#include "substitutions/library/rule_names.h"
 #include "util/file.h"
 #include "util/output_file.h"
 #include "util/split.h"
@@ -61,6 +62,8 @@ Result<RulesFile> parse_statements(std::string_view rules) {
   std::set<std::string, std::less<>> names;
   TRY(result.made_by, read_lines(rules, [&](std::string_view line, const std::string&) -> Result<void> {
         TRY(Rule rule, parse_rule(line));
+        if (!is_rule_name(rule.name))
+          return invalid("", "a name without quotes and control characters expected, '{}' found", rule.name);
         if (!names.insert(rule.name).second)
           return invalid("", "a name of its own expected, a second rule '{}' found", rule.name);
         result.rules.push_back(std::move(rule));
