@@ -82,6 +82,24 @@ json with_fewer_runs(json facts) {
   return facts;
 }
 
+/// "node: a (NonZero), reason: …".
+std::string text_of(const json& value) {
+  if (value.is_string()) return value.get<std::string>();
+  if (!value.is_object()) return value.dump(-1, ' ', true, json::error_handler_t::replace);
+  std::string text;
+  for (const auto& [name, part] : value.items())
+    text += fmt::format("{}{}: {}", text.empty() ? "" : ", ", name, text_of(part));
+  return text;
+}
+
+/// As HTML, a list an element a line.
+std::string lines_of(const json& value) {
+  if (!value.is_array()) return escaped(text_of(value));
+  std::string lines;
+  for (const json& element : value) lines += fmt::format("<div>{}</div>", escaped(text_of(element)));
+  return lines;
+}
+
 class Page {
  public:
   Page(const PageInput& input, const json& facts) : input_(input), facts_(facts) {}
@@ -258,9 +276,8 @@ class Page {
     if (!has("check")) return;
     text_ += "<section id=\"check\"><h2>The check</h2>\n<table><tbody>\n";
     for (const auto& [name, value] : facts_["check"].items())
-      if (value.is_primitive())
-        text_ += fmt::format("<tr><td>{}</td><td>{}</td></tr>\n", escaped(name),
-                             escaped(value.is_string() ? value.get<std::string>() : value.dump()));
+      if (value.is_primitive() || !value.empty())
+        text_ += fmt::format("<tr><td>{}</td><td>{}</td></tr>\n", escaped(name), lines_of(value));
     text_ += "</tbody></table></section>\n";
   }
 

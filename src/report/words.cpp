@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 namespace isomer::report {
@@ -10,7 +11,11 @@ namespace isomer::report {
 using nlohmann::json;
 
 std::string number(const json& value, const char* format) {
-  return value.is_number() ? fmt::format(fmt::runtime(format), value.get<double>()) : std::string("–");
+  if (!value.is_number()) return "–";
+  const double x = value.get<double>();
+  constexpr double kFirstOfFiveDigits = 9999.5, kLastThatIsCounted = 1e15;
+  const bool is_long = std::abs(x) >= kFirstOfFiveDigits && std::abs(x) < kLastThatIsCounted;
+  return fmt::format(fmt::runtime(format ? format : is_long ? "{:.0f}" : "{:.4g}"), x);
 }
 
 std::string microseconds(const json& value) {

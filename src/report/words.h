@@ -7,8 +7,8 @@
 
 namespace isomer::report {
 
-/// "–" for what is none.
-std::string number(const nlohmann::json& value, const char* format = "{:.4g}");
+/// "–" for what is none. Without a format four digits, or all of them before the point.
+std::string number(const nlohmann::json& value, const char* format = nullptr);
 /// As HTML: 12.5 µs, 3.20 ms, "–" for what is none.
 std::string microseconds(const nlohmann::json& value);
 /// A share of 1 as a bar.

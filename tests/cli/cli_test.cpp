@@ -1224,6 +1224,8 @@ graph table(x: int64[6], s: float32[8]) -> (z) {
 }
 )",
                                  "table.onnx");
+  ASSERT_EQ(isomer({"optimize", file, "-o", path("out.onnx"), "--report", path("report.html")}).exit_code, 0);
+  EXPECT_THAT(read_file(path("report.html")), HasSubstr("node: lookup (Gather), reason: "));
   const Outcome outcome = isomer({"optimize", file, "-o", path("out.onnx"), "--report", path("report.json")});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_NE(outcome.out.find("not checked: lookup (Gather), because "), std::string::npos) << outcome.out;

@@ -95,6 +95,29 @@ TEST(Page, OfTwoModelsThatAreTheSameSaysSo) {
   EXPECT_THAT(html, HasSubstr("0 places differ"));
 }
 
+TEST(Page, CountsAreWhole) {
+  json facts = kFacts;
+  facts["nodes_before"] = 12'345;
+  facts["nodes_after"] = 9'999;
+  facts["weights_mb_before"] = 13'500.4;
+  const std::string html = page({"m.onnx", nullptr, nullptr, {}}, facts);
+  EXPECT_THAT(html, HasSubstr("12345 → 9999"));
+  EXPECT_THAT(html, HasSubstr("13500 → 1.25 MB"));
+}
+
+TEST(Page, SaysWhatTheCheckLeftOut) {
+  json facts = kFacts;
+  facts["check"].update(json::parse(R"json({
+    "not_checked": [{"node": "a <b> (NonZero)", "reason": "it ran on no input"}], "left_out": [],
+    "sizes": [{"n": 1}, {"n": 3}]
+  })json"));
+  const std::string html = page({"m.onnx", nullptr, nullptr, {}}, facts);
+  EXPECT_EQ(unbalanced(html), "");
+  EXPECT_THAT(html, HasSubstr("node: a &lt;b&gt; (NonZero), reason: it ran on no input"));
+  EXPECT_THAT(html, HasSubstr("<div>n: 1</div><div>n: 3</div>"));
+  EXPECT_EQ(html.find("<td>left_out"), std::string::npos);
+}
+
 TEST(Page, OfABenchHasRunsPeersAndTasks) {
   const json facts = json::parse(R"json({
     "model": "m.onnx", "threads": 2, "times_ms": [2.5, 1.5, 2.0, 9.0], "min_ms": 1.5, "median_ms": 2.0, "gflop": 0.25,
