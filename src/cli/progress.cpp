@@ -19,12 +19,12 @@ int columns() {
   return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : kUsualColumns;
 }
 
+}  // namespace
+
 bool can_draw() {
   const char* const terminal = std::getenv("TERM");
   return isatty(STDERR_FILENO) == 1 && terminal && std::string_view(terminal) != "dumb";
 }
-
-}  // namespace
 
 ProgressLine::ProgressLine(const CommonOptions& options)
     : is_quiet_(options.quiet), is_terminal_(can_draw()), tells_all_(!options.quiet && options.verbosity > 1) {

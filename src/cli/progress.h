@@ -14,6 +14,9 @@
 
 namespace isomer::cli {
 
+/// Whether standard error is a terminal that what was drawn can be replaced on.
+bool can_draw();
+
 class ProgressLine {
  public:
   /// Says nothing under --quiet.

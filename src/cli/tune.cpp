@@ -9,6 +9,7 @@
 #include "cli/distinct_files.h"
 #include "cli/evaluate_models.h"
 #include "cli/load_model.h"
+#include "cli/progress.h"
 #include "cli/report_file.h"
 #include "cli/search_options.h"
 #include "cli/settings.h"
@@ -56,7 +57,7 @@ size_t columns_of(int output) {
 class LiveTable {
  public:
   LiveTable(const TuneCommand& options, const TuneScene& scene)
-      : options_(options), scene_(scene), is_terminal_(isatty(STDERR_FILENO) == 1) {}
+      : options_(options), scene_(scene), is_terminal_(can_draw()) {}
 
   void show(const tune::TuneState& state) {
     if (options_.json) {

@@ -275,6 +275,20 @@ graph other(x: float32[48,64]) -> (y: float32[48,96]) {
                "trials of tasks of at least two folds expected");
 }
 
+/// On a terminal that can't replace what it shows there are lines.
+TEST_F(Tune, DrawsNothingOnADumbTerminal) {
+  const auto on_terminal = [&](const std::string& terminal) {
+    return run_program(
+        {"env", "TERM=" + terminal, "script", "-qec",
+         tool_path("isomer").string() + " tune " + layers_ + " --trials 4 --threads 1 --records " + path("records"),
+         "/dev/null"});
+  };
+  const Outcome drawn = on_terminal("xterm"), told = on_terminal("dumb");
+  EXPECT_THAT(drawn.out, HasSubstr("\x1b["));
+  EXPECT_EQ(told.exit_code, 0) << told.out;
+  EXPECT_EQ(told.out.find('\x1b'), std::string::npos) << told.out;
+}
+
 /// Candidates of a task that is a long chain take a while each: the clock is looked at while they are drawn.
 TEST_F(Tune, OfManyOperatorsEndsInTime) {
   constexpr int kOperators = 300;
