@@ -86,7 +86,7 @@ def variants(path, folder, options):
         for each in feeds:
             changing.append(milliseconds(lambda: session.run(None, each)))
             staying.append(milliseconds(lambda: session.run(None, each)))
-    megabytes = [file.stat().st_size / 2**20 for file in files]
+    megabytes = [file.stat().st_size / 1e6 for file in files]
     print(f"\nfile of 1 variant {megabytes[0]:.1f} MB, of 4 {megabytes[1]:.1f} MB; a call after one of another size takes "
           f"{1e3 * (statistics.median(changing) - statistics.median(staying)):.0f} us more (median of {len(changing)})")
 

@@ -36,7 +36,7 @@ LIGHT = ("mobilenet", "efficientnet", "shufflenet", "resnext", "lstm", "gru", "n
 def resident(key, pid="self"):
     for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines():
         if line.startswith(key + ":"):
-            return int(line.split()[1]) / 1024
+            return int(line.split()[1]) * 1024 / 1e6
     return 0.0
 
 

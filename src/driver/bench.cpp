@@ -96,21 +96,23 @@ Result<void> race(BenchSession& bench, std::vector<Rival>& rivals, double second
   return {};
 }
 
+/// Of a peer on the CPU.
+Result<std::string> found_library(const std::string& name, const BenchChoices& choices) {
+  const bool is_onednn = name == "onednn";
+  std::string library = backends::find(is_onednn ? backends::onednn_library() : backends::onnxruntime_library(),
+                                       library_of(choices, name));
+  if (library.empty())
+    return unsupported("--against", "{} expected, none found; name its shared library with --{}",
+                       is_onednn ? "oneDNN" : "ONNX Runtime", name);
+  return library;
+}
+
 Result<std::unique_ptr<backends::Peer>> open_peer(const std::string& name, BenchSession& bench,
                                                   const BenchChoices& choices, const Settings& settings) {
   const int threads = bench.session().threads();
-  if (name == "onnxruntime") {
-    const std::string library = backends::find(backends::onnxruntime_library(), library_of(choices, "onnxruntime"));
-    if (library.empty())
-      return unsupported("--against", "ONNX Runtime expected, none found; name its shared library with --onnxruntime");
+  TRY(const std::string library, found_library(name, choices));
+  if (name == "onnxruntime")
     return backends::open_onnxruntime(library, choices.model, bench.interface(), bench.inputs(), threads);
-  }
-  if (is_gpu_peer(name)) return Error{ErrorKind::kUsage, "--against", "code of a GPU expected beside " + name};
-  if (name != "onednn")
-    return Error{ErrorKind::kUsage, "--against", "onnxruntime or onednn expected, '" + name + "' found"};
-  const std::string library = backends::find(backends::onednn_library(), library_of(choices, "onednn"));
-  if (library.empty())
-    return unsupported("--against", "oneDNN expected, none found; name its shared library with --onednn");
   TRY(const LoadedModel loaded, load_model(choices.model, settings));
   TRY(const std::vector<float> expected, bench.first_output());
   TRY(auto peer, backends::open_onednn(library, loaded.graph, bench.inputs(), expected, threads));
@@ -121,18 +123,31 @@ Result<std::unique_ptr<backends::Peer>> open_peer(const std::string& name, Bench
   return peer;
 }
 
-/// Peers run a model.
-Result<void> check_model(const BenchChoices& choices) {
-  if (choices.against.empty() || !is_artifact(choices.model)) return {};
-  return Error{ErrorKind::kUsage, "--against",
-               "a model for the peer expected, '" + choices.model + "' is an artifact; name it with --model"};
+/// That the peers are such, and have a model to run.
+Result<void> check_choices(const BenchChoices& choices) {
+  for (const std::string& name : choices.against)
+    if (name != "onnxruntime" && name != "onednn" && !is_gpu_peer(name))
+      return Error{ErrorKind::kUsage, "--against", "onnxruntime or onednn expected, '" + name + "' found"};
+  if (!choices.against.empty() && is_artifact(choices.model))
+    return Error{ErrorKind::kUsage, "--against",
+                 "a model for the peer expected, '" + choices.model + "' is an artifact; name it with --model"};
+  return {};
+}
+
+/// That the peers are there: known before anything is measured.
+Result<void> check_peers(BenchSession& bench, const BenchChoices& choices) {
+  for (const std::string& name : choices.against) {
+    if (!is_gpu_peer(name)) TRY_VOID(found_library(name, choices));
+    if (is_gpu_peer(name) && !bench.is_on_gpu())
+      return Error{ErrorKind::kUsage, "--against", "code of a GPU expected beside " + name};
+  }
+  return {};
 }
 
 Result<json> compare_with_peers(BenchSession& bench, const BenchChoices& choices, const Settings& settings) {
   std::vector<Rival> rivals;
-  TRY_VOID(check_model(choices));
   for (const std::string& name : choices.against) {
-    if (bench.is_on_gpu() && is_gpu_peer(name)) continue;
+    if (is_gpu_peer(name)) continue;
     TRY(auto peer, open_peer(name, bench, choices, settings));
     if (peer) rivals.push_back({name, std::move(peer)});
   }
@@ -158,10 +173,12 @@ std::string library_of(const BenchChoices& choices, const std::string& peer) {
   return found == choices.libraries.end() ? "" : found->second;
 }
 
-double peak_memory_mb() { return static_cast<double>(peak_resident_bytes()) / (1 << 20); }
+double peak_memory_mb() { return static_cast<double>(peak_resident_bytes()) / 1e6; }
 
 Result<json> measured(const OpenBench& open, const BenchChoices& choices, const Settings& settings) {
+  TRY_VOID(check_choices(choices));
   TRY(BenchSession bench, open(false));
+  TRY_VOID(check_peers(bench, choices));
   TRY_VOID(bench.run_for(choices.seconds / 10));
   TRY(const std::vector<double> times, bench.run_for(choices.seconds));
   const double peak_memory = peak_memory_mb();  // before peers take theirs

@@ -96,6 +96,12 @@ TEST_F(Peers, WrongLibrariesAndNamesAreRefused) {
   const std::string file = model("opset 17\ngraph g(x: float32[4]) -> (y: float32[4]) { y = Relu(x) }\n", "relu.onnx");
   expect_error(isomer({"bench", file, "-q", "--duration", "0.01", "--against", "nobody"}), 2,
                "onnxruntime or onednn expected, 'nobody' found");
+  // That is known before anything is measured.
+  for (const char* peer : {"nobody", "cudnn"}) {
+    const Outcome outcome = isomer({"bench", file, "-q", "--duration", "60", "--against", peer});
+    expect_error(outcome, 2, "--against");
+    EXPECT_LT(outcome.cpu_seconds, 30);
+  }
   for (const char* peer : {"onednn", "onnxruntime"}) {
     const std::string flag = fmt::format("--{}", peer);
     expect_error(isomer({"bench", file, "-q", "--duration", "0.01", "--against", peer, flag, path("none.so")}), 3,
