@@ -65,12 +65,10 @@ std::string json_text(const nlohmann::json& value, int indent) {
 }
 
 std::string sentence_of(const Error& error) {
-  // A text from a model, which is cut at 200, and our own words about it.
-  constexpr size_t kMostOfSentence = 300;
   const auto [file, place] = cut_at(error.where, error.where.find(": "));
   const auto [what, hint] = cut_at(error.what, error.what.find("; "));
-  const std::string sentence = printable(file, PATH_MAX) + printable(place) + (error.where.empty() ? "" : ": ") +
-                               printable(what, kMostOfSentence);
+  const std::string sentence =
+      printable(file, PATH_MAX) + printable(place) + (error.where.empty() ? "" : ": ") + printable(what);
   return sentence + printable(hint);
 }
 
