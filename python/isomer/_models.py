@@ -7,6 +7,8 @@ import tempfile
 import threading
 import weakref
 
+from ._errors import UsageError
+
 
 def _remove(folder, process):
     """A copy of the process that was forked leaves it to its parent."""
@@ -36,21 +38,27 @@ def _close(files):
 class HeldFiles:
     """A model's file and those of its weights beside it, which can be read when nobody else finds them any more."""
 
-    def __init__(self, path, beside):
-        self._path = path
-        self._names = [os.path.basename(path), *beside]
+    def __init__(self, path):
+        self._path = self._place = path
+        self._names, self._state = [], []
         self._files, self._copies, self._lock = [], None, threading.Lock()
         self._finalizer = weakref.finalize(self, _close, self._files)
-        for name in self._names:
-            self._files.append(os.open(os.path.join(os.path.dirname(path), name), os.O_RDONLY))
-        self._state = self._state_now()
+        self.hold([os.path.basename(path)])
+
+    def hold(self, names):
+        """Those, too, from what is there now on."""
+        for name in names:
+            self._files.append(os.open(os.path.join(os.path.dirname(self._place), name), os.O_RDONLY))
+        self._names += names
+        self._state += self._state_now()[len(self._state):]
 
     def _state_now(self):
         return [(status.st_size, status.st_mtime_ns) for status in map(os.fstat, self._files)]
 
-    def have_changed(self):
-        """What was read is no more."""
-        return bool(self._files) and self._state_now() != self._state
+    def check_unchanged(self, is_there=False):
+        """An error where they hold something else by now; `is_there`: or where others have their names."""
+        if self._files and (self._state_now() != self._state or is_there and not self._are_there()):
+            raise UsageError(f"{self._place}: a file that stays as it is expected, it changed since the session was opened")
 
     def content(self):
         """In blocks."""

@@ -233,15 +233,20 @@ class _Port:
 class _Interpreted:
     """Takes a variant's place where a model can't be compiled for some shapes, or is not yet: slow, and of any sizes."""
 
-    def __init__(self, path, inputs, threads):
-        self._interpreter, self._threads = _isomer.Interpreter(path), threads
+    def __init__(self, files, inputs, threads):
+        files.check_unchanged()
+        self._interpreter, self._threads = _isomer.Interpreter(files.path()), threads
+        files.check_unchanged()
+        self._files = files  # weights are read there in each run
         self.uses = 0
         self.inputs = [_Port(arg.name, _number_of(arg.type)) for arg in inputs]
         self.outputs = [_Port("", number) for number in self._interpreter.output_types]
         self.are_outputs_plain = all(port.is_plain for port in self.outputs)
 
     def run(self, arrays, outputs, until=None, others={}):
-        return self._interpreter.run(arrays, self._threads, until, others)
+        results = self._interpreter.run(arrays, self._threads, until, others)
+        self._files.check_unchanged()
+        return results
 
 
 class _Overridden:
@@ -423,8 +428,10 @@ class InferenceSession:
 
     def _open_model(self):
         with raised():
+            self._files = HeldFiles(self._path)
             self._facts = _isomer.describe(self._path)
-            self._files = HeldFiles(self._path, self._facts["external_files"])
+            self._files.hold(self._facts["external_files"])
+            self._files.check_unchanged(is_there=True)
             self._content = None
 
         def args(ports):
@@ -441,7 +448,7 @@ class InferenceSession:
         shapes = tuple(tuple(arg.shape) if arg.shape is not None else (None,) for arg in self._inputs)
         if all(isinstance(dim, int) for shape in shapes for dim in shape):
             self._variant_for(shapes, may_interpret=False)
-            if not self._overridable:
+            if not self._overridable and self._interpreted is None:
                 self._files.close()  # no other shapes will come
 
     def _key(self, shapes):
@@ -450,6 +457,7 @@ class InferenceSession:
             digest = hashlib.sha256(repr(self._facts["external_files"]).encode())
             for block in self._files.content():
                 digest.update(block)
+            self._files.check_unchanged()
             self._content = digest.hexdigest()
         made_for = (self._content, _isomer.build(), _isomer.processor(), shapes, self._thread_count(), self._level,
                     self._seconds, bool(self._wants_check))
@@ -479,13 +487,13 @@ class InferenceSession:
                     return variant
             except (_isomer.Refused, OSError):
                 pass  # one that is damaged, or of another machine
-        if self._files.have_changed():
-            raise UsageError(f"{self._path}: a file that stays as it is expected, it changed since the session was opened")
+        self._files.check_unchanged()
         with OwnFolder() as scratch:
             file = os.path.join(scratch, "model.iso")
             made = self._compile_checked(shapes, file, until)
             if made["interrupted"]:
                 raise KeyboardInterrupt
+            self._files.check_unchanged()
             if kept is not None:
                 _keep(file, kept)
             return self._opened(file)  # mapped: it may go
@@ -517,7 +525,7 @@ class InferenceSession:
     def _interpreter(self):
         """The one that all shapes share."""
         if self._interpreted is None:
-            self._interpreted = _Interpreted(self._files.path(), self._inputs, self._thread_count())
+            self._interpreted = _Interpreted(self._files, self._inputs, self._thread_count())
         return self._interpreted
 
     def _keep_variant(self, shapes, variant):

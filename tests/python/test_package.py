@@ -585,22 +585,77 @@ def test_other_sizes_are_compiled_beside(x):
         isomer.InferenceSession(model, jit="later")
 
 
-def test_what_fails_beside_is_told_to_the_next_run(tmp_path, x):
-    file = tmp_path / "model.onnx"
-    onnx.save(branches()[0], file)
-    session = isomer.InferenceSession(file, cache=False)
-    os.utime(file, (1, 1))  # another one, for all that is known
-    session.run(None, {"x": x})
-    assert until(lambda: session._failures)
+def scaled(path, factor):
+    """x [n] -> y = factor x, written over what is there, in place, at a time of its own."""
+    graph = helper.make_graph([helper.make_node("Mul", ["x", "c"], ["y"])], "scaled",
+                              [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n"])],
+                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["n"])],
+                              [numpy_helper.from_array(np.array(factor, np.float32), "c")])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    os.utime(path, (factor, factor))
+    return path
+
+
+@pytest.mark.parametrize("jit", [True, "wait"])
+def test_a_model_that_is_written_over_is_no_other_model(tmp_path, jit):
+    """Though code for what is there now is in the cache."""
+    file, x = tmp_path / "model.onnx", np.ones(3, np.float32)
+    isomer.InferenceSession(scaled(file, 5), jit="wait").run(None, {"x": x})
+    session = isomer.InferenceSession(scaled(file, 2), jit=jit)
+    scaled(file, 5)
+    for _ in range(3):
+        with pytest.raises(isomer.UsageError, match="it changed since"):
+            session.run(None, {"x": x})
+        until(lambda: session._background._thread is None)
+    assert not session._variants
+
+
+def test_a_model_that_is_written_over_is_interpreted_no_more(tmp_path):
+    file, x = tmp_path / "model.onnx", np.ones(3, np.float32)
+    session = isomer.InferenceSession(scaled(file, 2), cache=False)
+    session._background.want = lambda shapes: None
+    assert session.run(None, {"x": x})[0].tolist() == [2, 2, 2]
+    scaled(file, 5)
     with pytest.raises(isomer.UsageError, match="it changed since"):
         session.run(None, {"x": x})
 
 
-def test_what_fails_again_and_again_takes_no_more_memory(tmp_path, x):
-    file = tmp_path / "model.onnx"
-    onnx.save(branches()[0], file)
-    session = isomer.InferenceSession(file, cache=False)
-    os.utime(file, (1, 1))
+def test_code_of_a_model_that_changes_meanwhile_is_not_kept(cache, tmp_path, monkeypatch):
+    file = scaled(tmp_path / "model.onnx", 2)
+    session = isomer.InferenceSession(file, jit="wait")
+    compiled = session._compile
+
+    def changes(*arguments):
+        scaled(file, 5)
+        return compiled(*arguments)
+
+    monkeypatch.setattr(session, "_compile", changes)
+    with pytest.raises(isomer.UsageError, match="it changed since"):
+        session.run(None, {"x": np.ones(3, np.float32)})
+    assert not list(cache.rglob("*.iso"))
+
+
+def fails_beside(model):
+    """A session whose code can't be made."""
+    session = isomer.InferenceSession(model, cache=False)
+
+    def fails(*arguments):
+        raise isomer.UsageError("another model expected")
+
+    session._compile = fails
+    return session
+
+
+def test_what_fails_beside_is_told_to_the_next_run(x):
+    session = fails_beside(branches()[0])
+    session.run(None, {"x": x})
+    assert until(lambda: session._failures)
+    with pytest.raises(isomer.UsageError, match="another model expected"):
+        session.run(None, {"x": x})
+
+
+def test_what_fails_again_and_again_takes_no_more_memory(x):
+    session = fails_beside(branches()[0])
     session.run(None, {"x": x})
     assert until(lambda: session._failures)
     depths = []
