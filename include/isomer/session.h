@@ -87,7 +87,8 @@ struct SessionOptions {
   std::string device;                   ///< "cpu", "cuda:1"; empty: what the artifact prefers of what is here
 };
 
-/// A variant of an artifact, ready to run. Its calls of several threads run one after the other.
+/// A variant of an artifact, ready to run. For one thread at a time, which is done with what a run gave: several take a
+/// session each, or memory of their own for outputs (isomer_session_run).
 class Session {
  public:
   /// Header, plan and code are checked, the weights mapped. An artifact is a program, which is run with the rights of
@@ -113,7 +114,7 @@ class Session {
   const std::vector<Port>& outputs() const { return outputs_; }
 
   /// Runs on inputs in the order of inputs(), which are only read. What it gives, in the order of outputs(), lies in
-  /// the session's memory and stays until its next run; on a GPU's session it lies there.
+  /// the session's memory on the CPU and stays until its next run, which may take it as inputs.
   Expected<std::vector<TensorView>> run(const std::vector<TensorView>& inputs) {
     std::vector<isomer_tensor> given, made(outputs_.size());
     for (const TensorView& input : inputs) {

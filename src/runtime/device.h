@@ -34,6 +34,10 @@ class DeviceMemory {
   std::byte* data() const { return data_; }
   /// At least what was asked for.
   int64_t bytes() const { return bytes_; }
+  /// Whether it points there.
+  bool holds(const void* data) const {
+    return reinterpret_cast<uintptr_t>(data) - reinterpret_cast<uintptr_t>(data_) < static_cast<uintptr_t>(bytes_);
+  }
 
  private:
   void swap(DeviceMemory& other) noexcept {

@@ -127,10 +127,17 @@ bool Session::is_usable(const Tensor& tensor) const {
   return tensor.data != nullptr && tensor.device == device_->kind() && is_aligned(tensor.data);
 }
 
+/// In memory that a run has handed out, and that the next one writes to.
+bool Session::is_handed_out(const void* data) const {
+  for (size_t k = 0; k < outputs_.size(); ++k)
+    if (outputs_[k].memory.holds(data) || table_->holds(variant_.outputs[k].value, data)) return true;
+  return false;
+}
+
 Result<void> Session::bind_inputs(std::span<const Tensor> inputs) {
   for (size_t k = 0; k < inputs.size(); ++k) {
     void* data = inputs[k].data;
-    if (!is_usable(inputs[k])) {
+    if (!is_usable(inputs[k]) || is_handed_out(data)) {
       TRY(data, take(inputs_[k].memory, input(k).bytes));
       if (inputs[k].device == device_->kind())
         device_->copy(data, inputs[k].data, input(k).bytes);

@@ -43,11 +43,12 @@ class Session {
   std::shared_ptr<const cuda::Gpu> gpu() const { return resident_ ? resident_->gpu() : nullptr; }
 
   /// One run at a time, whoever calls; same inputs and same number of threads, same bits. Inputs are only read; a
-  /// pointer that is no multiple of 64 costs a copy. An output of known shape with `data` is written there (its type
-  /// and dims are checked, it must overlap no input); one without, and any whose dims data decide, gets memory of the
-  /// session, on the device that it names, which stays until the next run. All outputs get type and dims. A session on
-  /// a GPU takes tensors of the host too, which costs copies; work that its tensors' streams hold comes first, and all
-  /// is done when it returns. Errors: kUsage for wrong tensors, kInvalid once a mapped file has changed, Executor's.
+  /// pointer that is no multiple of 64 costs a copy, as does one to what the last run has handed out. An output of
+  /// known shape with `data` is written there (its type and dims are checked, it must overlap no input); one without,
+  /// and any whose dims data decide, gets memory of the session, on the device that it names, which stays until the
+  /// next run. All outputs get type and dims. A session on a GPU takes tensors of the host too, which costs copies;
+  /// work that its tensors' streams hold comes first, and all is done when it returns. Errors: kUsage for wrong
+  /// tensors, kInvalid once a mapped file has changed, Executor's.
   Result<void> run(std::span<const Tensor> inputs, std::span<Tensor> outputs);
 
   /// A copy of the host's data where this session's kernels run, for tensors that many runs take.
@@ -79,6 +80,7 @@ class Session {
   Result<void> compute(std::span<const Tensor> inputs, std::span<Tensor> outputs);
   Result<void*> on_host(size_t output);
   bool is_usable(const Tensor& tensor) const;
+  bool is_handed_out(const void* data) const;
 
   std::shared_ptr<const Model> model_;
   const Variant& variant_;

@@ -58,6 +58,11 @@ int64_t ValueTable::bytes(int32_t number) const {
   return is_open(number) ? byte_size(value(number).type, dims(number)).value_or(0) : value(number).bytes;
 }
 
+bool ValueTable::holds(int32_t number, const void* data) const {
+  const auto* viewed = view(value(number));
+  return dynamic_[viewed == nullptr ? number : viewed->value].holds(data);
+}
+
 void ValueTable::watch(int32_t number, void** slot) {
   const auto* viewed = view(value(number));
   slots_[viewed == nullptr ? number : viewed->value].push_back({slot, viewed == nullptr ? 0 : viewed->offset});

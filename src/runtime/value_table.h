@@ -26,6 +26,8 @@ class ValueTable {
   int64_t bytes(int32_t number) const;
   /// It or what it is a view of is Dynamic.
   bool is_open(int32_t number) const;
+  /// Whether it points into the memory of an open value.
+  bool holds(int32_t number, const void* data) const;
   /// For kernels: where they read and write the dims of an open value; null for others.
   int64_t* extents(int32_t number) { return is_open(number) ? dims_[number].data() : nullptr; }
 

@@ -117,6 +117,36 @@ TEST(Session, supplies_memory_for_outputs_that_come_without) {
   }
 }
 
+TEST(Session, takes_what_the_last_run_gave) {
+  PlanBuilder plan;
+  const int32_t x = plan.input("x", kFloat32, {8}), y = plan.output("y", kFloat32, {8});
+  const auto session =
+      open_session(plan.build({plan.kernel(entries().add_one, {x, y}, 8), plan.kernel(entries().add, {y, x, y}, 8)}));
+  const Array<float> ones({8}, std::vector<float>(8, 1));
+  Tensor values[] = {ones.tensor()};
+  for (const float expected : {3, 7, 15}) {  // 2 x + 1
+    Tensor outputs[1];
+    ASSERT_TRUE(session->run(values, outputs).ok());
+    EXPECT_THAT(content_of<float>(outputs[0]), Each(expected));
+    values[0] = outputs[0];
+  }
+}
+
+TEST(Session, takes_what_the_last_run_gave_where_more_is_given_now) {
+  PlanBuilder plan;
+  const int32_t m = plan.input("m", kInt64, {}), n = plan.input("n", kInt64, {});
+  const int32_t y = plan.dynamic_output("y", kInt64, {-1}), z = plan.dynamic_output("z", kInt64, {-1});
+  const auto session =
+      open_session(plan.build({plan.kernel(entries().count_up, {m, y}), plan.kernel(entries().count_up, {n, z})}));
+  const auto before = run_on(*session, {500'000, 1});
+  const Array<int64_t> more({}, {2'000'000});
+  const Tensor inputs[] = {more.tensor(), {kInt64, {}, static_cast<int64_t*>(before[0].data) + 8}};
+  Tensor outputs[2];
+  ASSERT_TRUE(session->run(inputs, outputs).ok());
+  EXPECT_THAT(outputs[0].dims, ElementsAre(2'000'000));
+  EXPECT_THAT(outputs[1].dims, ElementsAre(8));
+}
+
 TEST(Session, splits_iterations_into_one_contiguous_range_a_thread) {
   PlanBuilder plan;
   const int32_t y = plan.output("y", kInt64, {10});
