@@ -247,7 +247,8 @@ Result<std::shared_ptr<const OpTable>> operators_of(const std::vector<Operator>&
 namespace {
 
 const OpContext& with_input(const detail::NodeState& state, int input) {
-  if (!state.context.has_input(input)) throw NoValue(fmt::format("input {} expected, the node has none", input));
+  if (input < 0 || !state.context.has_input(input))
+    throw NoValue(fmt::format("input {} expected, the node has none", input));
   return state.context;
 }
 

@@ -258,6 +258,17 @@ TEST_F(WrongOperators, MeaningsAreRefused) {
               HasSubstr("an index for each of 2 axes expected, 1 found"));
   EXPECT_THAT(of_body([](const OperatorNode& node) { return node.element(1, {axis(0)}); }),
               HasSubstr("input 1 expected, the node has none"));
+  for (const auto& of_no_input : std::vector<std::function<void(const OperatorNode&)>>{
+           [](const OperatorNode& node) { static_cast<void>(node.type(-1)); },
+           [](const OperatorNode& node) { static_cast<void>(node.shape(-1)); },
+           [](const OperatorNode& node) { static_cast<void>(node.known_integers(-1)); },
+           [](const OperatorNode& node) { static_cast<void>(node.element(-1, {})); },
+           [](const OperatorNode& node) { static_cast<void>(node.element_at(-1, {})); }})
+    EXPECT_THAT(of_body([of_no_input](const OperatorNode& node) {
+                  of_no_input(node);
+                  return Expression();
+                }),
+                HasSubstr("input -1 expected, the node has none"));
   EXPECT_THAT(of_body([](const OperatorNode& node) { return node.element(0, {axis(0), number(1, "float32")}); }),
               HasSubstr("an index of int64 expected, float32 found"));
   EXPECT_THAT(of_body([](const OperatorNode& node) { return node.element_at(0, node.shape(0)) + axis(0); }),
