@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <sys/file.h>
 #include <unistd.h>
 
@@ -117,6 +118,12 @@ class Hold {
 /// ends the process: the next one removes them.
 std::array<const char*, 64> living = {};
 
+/// In a process that is forked from here nobody holds the lock, and all folders are the parent's.
+void leave_to_parent() {
+  is_held.clear();
+  living.fill(nullptr);
+}
+
 /// Of this kind and these permissions, as it was made.
 bool is_mine(const FileDescriptor& file, mode_t mode) {
   constexpr mode_t kCompared = S_IFMT | S_IRWXU | S_IRWXG | S_IRWXO;
@@ -156,6 +163,7 @@ Result<std::optional<FileDescriptor>> lock_of(const fs::path& folder) {
 }  // namespace
 
 Result<TemporaryFolder> TemporaryFolder::in(const fs::path& parent) {
+  [[maybe_unused]] static const int failed = pthread_atfork(nullptr, nullptr, leave_to_parent);
   const fs::path place = parent.empty() ? fs::path(".") : parent;
   if (const FileDescriptor folder(open(place.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)); folder.valid())
     remove_stale(folder.get());

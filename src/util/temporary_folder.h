@@ -12,7 +12,8 @@ namespace isomer {
 
 /// A new folder `.isomer-XXXXXX`, removed by its owner with all that is in it. A process that is killed leaves it; the
 /// next one that makes such a folder at the same place removes it. It is told from that of a process that lives by a
-/// lock on the file `.isomer-lock` in it, which ends with its process.
+/// lock on the file `.isomer-lock` in it, which ends with its process. A process that was forked may make some,
+/// whatever its parent's threads were doing.
 class TemporaryFolder {
  public:
   /// `parent` empty: the current folder. Errors are of kind kUnsupported and don't name the place.
@@ -34,8 +35,8 @@ class TemporaryFolder {
   FileDescriptor lock_;
 };
 
-/// Removes those of this process, whatever its threads do with them: for a signal handler or another that ends it. No
-/// thread makes or removes one afterwards: who tries waits for the end, as a second signal's handler does.
+/// Removes those that this process has made, whatever its threads do with them: for a signal handler or another that
+/// ends it. No thread makes or removes one afterwards: who tries waits for the end, as a second signal's handler does.
 void remove_temporary_folders();
 
 }  // namespace isomer

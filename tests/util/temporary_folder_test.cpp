@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <csignal>
 #include <fstream>
 #include <list>
@@ -171,6 +172,35 @@ TEST_F(Temporary, OfAProcessThatASignalEndsGoAllAtOnce) {
   waitpid(process, &status, 0);
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 7);
   EXPECT_THAT(names(), IsEmpty());
+}
+
+TEST_F(Temporary, AForkedProcessMakesItsOwnWhileAThreadOfItsParentMakesSome) {
+  std::atomic<bool> is_over = false;
+  std::thread other([&] {
+    while (!is_over) make_one();
+  });
+  const auto kept = *TemporaryFolder::in(place());
+  for (int round = 0; round < 200; ++round) {
+    const pid_t process = fork();
+    if (process == 0) {
+      const bool is_made = TemporaryFolder::in(place()).ok();
+      remove_temporary_folders();  // as its handler of a signal does
+      _exit(is_made ? 0 : 1);
+    }
+    int status = 0;
+    pid_t ended = 0;
+    constexpr int kPatience = 2'000;  // a hundredth of a second each
+    for (int tries = 0; tries < kPatience && (ended = waitpid(process, &status, WNOHANG)) == 0; ++tries) usleep(10'000);
+    if (ended == 0) {
+      kill(process, SIGKILL);
+      waitpid(process, &status, 0);
+    }
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "round " << round;
+    if (HasFailure()) break;
+  }
+  is_over = true;
+  other.join();
+  EXPECT_TRUE(fs::exists(kept.path()));
 }
 
 /// Makes and removes folders on two threads until a signal ends it, as it ends the program.
