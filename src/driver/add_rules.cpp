@@ -83,7 +83,11 @@ std::string place_of(const StatedEquation& equation, const std::string& source) 
 }
 
 Result<RulesFile> rules_there(const std::filesystem::path& stem, const std::vector<verify::StatedAxiom>& axioms) {
-  if (std::filesystem::exists(std::filesystem::path(stem) += ".rules")) return read_rules(stem, axioms);
+  const std::filesystem::path file = std::filesystem::path(stem) += ".rules";
+  std::error_code failed;
+  if (std::filesystem::exists(file, failed)) return read_rules(stem, axioms);
+  if (failed)
+    return unsupported(file.string(), "a file of rules, or a place for one expected, found: {}", failed.message());
   return RulesFile{fmt::format("(added) {}", stem.filename().string()), {}};
 }
 

@@ -13,8 +13,8 @@ inline std::vector<std::filesystem::path> entries_with_prefix(const std::filesys
                                                               std::string_view prefix) {
   std::vector<std::filesystem::path> found;
   std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, error))
-    if (entry.path().filename().string().starts_with(prefix)) found.push_back(entry.path());
+  for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error))
+    if (entry->path().filename().string().starts_with(prefix)) found.push_back(entry->path());
   std::sort(found.rbegin(), found.rend());
   return found;
 }

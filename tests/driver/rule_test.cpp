@@ -80,6 +80,15 @@ TEST_F(RulesOfUsers, AreThoseFromBeforeWhereWritingFails) {
   EXPECT_EQ(library_rules({stem()}).value().size(), 2u);
 }
 
+TEST_F(RulesOfUsers, HaveNoPlaceThatCannotBeLookedAt) {
+  const std::string place = (folder_.path() / std::string(300, 'r')).string();
+  const auto made = rules_of_equations("Relu(Relu(x)) = Relu(x)\n", place);
+  ASSERT_FALSE(made.has_value());
+  EXPECT_EQ(made.error().kind, FailureKind::unsupported);
+  EXPECT_EQ(made.error().sentence,
+            place + ".rules: a file of rules, or a place for one expected, found: File name too long");
+}
+
 TEST_F(RulesOfUsers, WhatDoesNotHoldIsNone) {
   expect_refused("x[2,3] | Relu(Relu(x)) = Relu(x)\nx[2,3] | Relu(x) = x\n", FailureKind::mismatch,
                  "line 2: an equation that holds expected, one that numbers refute found");
