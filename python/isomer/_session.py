@@ -31,6 +31,9 @@ _TYPES = {
     25: ("uint2", "uint2"), 26: ("int2", "int2"),
 }
 NUMBERS_BY_NAME = {"float32": 1, "float64": 11, **{name: number for number, (name, _) in _TYPES.items()}}
+# Bits of the integers.
+_SIGNED = {3: 8, 5: 16, 6: 32, 7: 64, 22: 4, 26: 2}
+_UNSIGNED = {2: 8, 4: 16, 12: 32, 13: 64, 21: 4, 25: 2}
 _MAGIC = b"\x7fISOMER\n"
 # Of a session, each with threads and memory of its own; and bytes of artifacts that are kept.
 _MOST_VARIANTS = 32
@@ -773,19 +776,52 @@ def _array_of(value, arg=None):
         return np.asarray(value)  # of a class below it
     if hasattr(value, "__dlpack__") and not isinstance(value, np.generic):
         return np.from_dlpack(value.detach() if hasattr(value, "detach") else value)
-    array = np.asarray(value)
+    try:
+        array = np.asarray(value)
+    except ValueError:  # rows of several lengths
+        name = f"{arg.name}: " if arg is not None else ""
+        raise UsageError(f"{name}an array expected, {type(value).__name__} of several lengths found") from None
     number = NUMBERS_BY_NAME.get(arg.type[len("tensor("):-1]) if arg is not None else None
-    if number is None or isinstance(value, np.generic):
+    if number is None or isinstance(value, np.generic) or array.dtype == _array_type(number):
         return array
+    if array.size == 0:
+        return array.astype(_array_type(number))
+    if number in _SIGNED or number in _UNSIGNED:
+        return _as_integers(array, arg.name, number)
+    return _as_reals(array, arg.name, number)
+
+
+def _as_integers(array, name, number):
+    """Numbers that are none stay what they are."""
+    if array.dtype.kind not in "biu":
+        return array
+    signed = _SIGNED.get(number, 0)
+    least, most = (-(1 << signed - 1), (1 << signed - 1) - 1) if signed else (0, (1 << _UNSIGNED[number]) - 1)
+    if int(array.min()) < least or int(array.max()) > most:
+        raise UsageError(f"{name}: numbers of {_TYPES[number][0]} expected, {array.min()} to {array.max()} found")
+    return array.astype(_array_type(number))
+
+
+def _as_reals(array, name, number):
+    """Complex ones, too. What is not of numbers, or becomes what is not, stays what it is."""
     wanted = _array_type(number)
-    if array.dtype == wanted:
+    is_narrow = isinstance(_TYPES[number][1], str)
+    kinds = "biufc" if wanted.kind == "c" else "biuf"
+    if array.dtype.kind not in kinds or wanted == np.bool_ or is_narrow and wanted.kind == "u":
         return array
-    if array.dtype.kind in "iu" and wanted.kind in "iu":
+    if is_narrow:
+        import ml_dtypes
+        limits = ml_dtypes.finfo(wanted)
+    else:
+        limits = np.finfo(wanted)
+    with np.errstate(all="ignore"):
         made = array.astype(wanted)
-        if not np.array_equal(made, array):
-            raise UsageError(f"{arg.name}: numbers of {wanted} expected, {array.min()} to {array.max()} found")
-        return made
-    return array.astype(wanted) if np.can_cast(array.dtype, wanted, "same_kind") or array.size == 0 else array
+        # Beyond what the type has they are infinite, none, or the largest.
+        error = np.abs(made.astype(np.complex128 if wanted.kind == "c" else np.float64) - array)
+    lost = np.isfinite(array) & ~(error <= float(limits.max) * float(limits.eps))
+    if lost.any():
+        raise UsageError(f"{name}: numbers of {_TYPES[number][0]} expected, {array[lost][0]} found")
+    return made
 
 
 class OrtValue:

@@ -393,6 +393,7 @@ def test_sessions_are_called_as_those_of_onnx_runtime(x):
 @pytest.mark.parametrize("feed, names, part", [
     ({}, None, "x: a value expected"),
     ({"x": np.zeros((4, 32))}, None, "x: float32 expected, float64 found"),
+    ({"x": [[1.0], [1.0, 2.0]]}, None, "x: an array expected, list of several lengths found"),
     ({"x": np.zeros((4, 31), np.float32)}, None, "x: shape ['batch', 32] expected, [4, 31] found"),
     ({"x": np.zeros((4, 32), np.float32), "w": 1}, None, "w: a name of an input expected"),
     ({"x": np.zeros((4, 32), np.float32)}, ["q"], "q: a name of an output expected"),
@@ -456,6 +457,25 @@ def test_lists_and_numbers_become_the_inputs_type(x):
     for wrong in ({"data": [1, 2, 256], "at": [2, 0]}, {"data": [1, 2, 3], "at": [2.5, 0]}, {"data": [1, 2, 3], "at": "20"}):
         with pytest.raises(isomer.UsageError, match="expected"):
             session.run(None, wrong)
+
+
+@pytest.mark.parametrize("kind, right, wrong", [
+    ("int4", [7, -8], [[8], [20, -9], [2.5]]), ("uint4", [15, 0], [[-1], [16]]), ("int2", [1, -2], [[2]]),
+    ("uint2", [3, 0], [[-1], [4]]), ("int8", [127, -128], [[128], [2.5]]), ("int64", [-5], [[2 ** 63], [2 ** 70]]),
+    ("uint64", [2 ** 64 - 1], [[-1], [2 ** 64]]), ("bool", [True], [[1], [0.5]]), ("float", [1e38, 7], [[1e39], [2j]]),
+    ("double", [1e300, 2 ** 60], [["1"]]), ("float16", [65504.0, 65505.0, float("inf")], [[70000.0], [70000]]),
+    ("bfloat16", [1e38, -1], [[1e39]]), ("float8e4m3fn", [448, 0.1], [[1e6]]), ("float8e5m2", [1e4], [[1e6]]),
+    ("float4e2m1", [6, -0.5], [[1e6]]), ("complex64", [1 + 2j, 3], [[1e39], [1e39j]])])
+def test_lists_lose_no_more_than_digits(kind, right, wrong):
+    pytest.importorskip("ml_dtypes")
+    arg = isomer.NodeArg("x", f"tensor({kind})", ["n"])
+    dtype = isomer._session._array_type(isomer._session.NUMBERS_BY_NAME[kind])
+    made = isomer._session._array_of(right, arg)
+    assert made.dtype == dtype and made.tolist() == np.array(right).astype(dtype).tolist()
+    assert isomer._session._array_of([], arg).dtype == dtype
+    for values in wrong:
+        with pytest.raises(isomer.UsageError, match="x: .* expected, .* found"):
+            isomer.InferenceSession._check(arg, isomer._session._array_of(values, arg))
 
 
 def test_initializers_may_be_given_other_values():
