@@ -503,6 +503,21 @@ bool fits(const Array& array, const isomer_tensor& tensor) {
   return true;
 }
 
+/// Another library's array of elements of this DLPack code, as numbers of as many bits. None where it is another, or
+/// none of the CPU's.
+nb::object bits_of(const nb::object& value, uint8_t code, uint8_t bits) {
+  using Array = nb::ndarray<nb::ro, nb::device::cpu>;
+  auto array = std::make_unique<Array>();
+  if (!nb::try_cast(value, *array)) return nb::none();
+  if (array->dtype() != nb::dlpack::dtype{code, bits, 1}) return nb::none();
+  const std::vector<size_t> shape(array->shape_ptr(), array->shape_ptr() + array->ndim());
+  const auto* const strides = array->stride_ptr();
+  const void* const data = array->data();
+  const nb::capsule owner(array.release(), [](void* kept) noexcept { delete static_cast<Array*>(kept); });
+  const nb::dlpack::dtype numbers = {static_cast<uint8_t>(nb::dlpack::dtype_code::UInt), bits, 1};
+  return nb::cast(nb::ndarray<nb::numpy, nb::ro>(data, shape.size(), shape.data(), owner, strides, numbers));
+}
+
 /// Of the tensor's type and dims.
 Output new_array(const isomer_tensor& tensor) {
   constexpr size_t kAlignment = 64;
@@ -780,6 +795,7 @@ NB_MODULE(_isomer, module) {
   module.def("tune", &tune, "model"_a, "records"_a, "trials"_a, "seconds"_a.none(), "continues"_a, "dims"_a, "shapes"_a,
              "threads"_a, "seed"_a);
   module.def("describe", &describe, "model"_a);
+  module.def("bits_of", &bits_of, "value"_a, "code"_a, "bits"_a);
 
   nb::class_<Artifact>(module, "Artifact")
       .def(nb::init<const std::string&>(), "path"_a)

@@ -31,6 +31,8 @@ _TYPES = {
     25: ("uint2", "uint2"), 26: ("int2", "int2"),
 }
 NUMBERS_BY_NAME = {"float32": 1, "float64": 11, **{name: number for number, (name, _) in _TYPES.items()}}
+# Those that NumPy has not, as DLPack calls them: code and bits.
+_DLPACK = {16: (4, 16), 17: (10, 8), 18: (11, 8), 19: (12, 8), 20: (13, 8), 24: (14, 8)}
 # Bits of the integers.
 _SIGNED = {3: 8, 5: 16, 6: 32, 7: 64, 22: 4, 26: 2}
 _UNSIGNED = {2: 8, 4: 16, 12: 32, 13: 64, 21: 4, 25: 2}
@@ -774,14 +776,14 @@ def _array_of(value, arg=None):
         return value.numpy()
     if isinstance(value, np.ndarray):
         return np.asarray(value)  # of a class below it
+    number = NUMBERS_BY_NAME.get(arg.type[len("tensor("):-1]) if arg is not None else None
     if hasattr(value, "__dlpack__") and not isinstance(value, np.generic):
-        return np.from_dlpack(value.detach() if hasattr(value, "detach") else value)
+        return _of_dlpack(value.detach() if hasattr(value, "detach") else value, arg, number)
     try:
         array = np.asarray(value)
     except ValueError:  # rows of several lengths
         name = f"{arg.name}: " if arg is not None else ""
         raise UsageError(f"{name}an array expected, {type(value).__name__} of several lengths found") from None
-    number = NUMBERS_BY_NAME.get(arg.type[len("tensor("):-1]) if arg is not None else None
     if number is None or isinstance(value, np.generic) or array.dtype == _array_type(number):
         return array
     if array.size == 0:
@@ -789,6 +791,16 @@ def _array_of(value, arg=None):
     if number in _SIGNED or number in _UNSIGNED:
         return _as_integers(array, arg.name, number)
     return _as_reals(array, arg.name, number)
+
+
+def _of_dlpack(value, arg, number):
+    try:
+        bits = _isomer.bits_of(value, *_DLPACK[number]) if number in _DLPACK else None
+        return np.from_dlpack(value) if bits is None else bits.view(_array_type(number))
+    except (BufferError, RuntimeError, TypeError, ValueError) as error:
+        name = f"{arg.name}: " if arg is not None else ""
+        raise UsageError(f"{name}an array of the CPU that NumPy can take expected, "
+                         f"{type(value).__name__} found: {error}") from None
 
 
 def _as_integers(array, name, number):
@@ -902,7 +914,8 @@ class IOBinding:
             raise Unsupported(f"values of the CPU expected, one of {device_type} bound")
 
     def bind_cpu_input(self, name, array):
-        self._inputs[name] = array if isinstance(array, np.ndarray) else _array_of(array)
+        arg = next((arg for arg in self._session.get_inputs() if arg.name == name), None)
+        self._inputs[name] = array if isinstance(array, np.ndarray) else _array_of(array, arg)
 
     def bind_input(self, name, device_type, device_id, element_type, shape, buffer_ptr):
         self._on_cpu(device_type)

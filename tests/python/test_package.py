@@ -1,4 +1,5 @@
 """The package as its users call it: models made here, and those of models/."""
+import ctypes
 import gc
 import json
 import os
@@ -873,6 +874,50 @@ def test_arrays_of_others_are_taken(x):
     np.testing.assert_array_equal(session.run(None, {"x": OfDlpack(x)})[0], session.run(None, {"x": x})[0])
     np.testing.assert_array_equal(session.run(None, {"x": isomer.OrtValue.ortvalue_from_numpy(x)})[1],
                                   session.run(None, {"x": x})[1])
+
+
+class DlpackTensor(ctypes.Structure):
+    _fields_ = [("data", ctypes.c_void_p), ("device", ctypes.c_int32 * 2), ("ndim", ctypes.c_int32), ("code", ctypes.c_uint8),
+                ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16), ("shape", ctypes.POINTER(ctypes.c_int64)),
+                ("strides", ctypes.POINTER(ctypes.c_int64)), ("offset", ctypes.c_uint64),
+                ("owner", ctypes.c_void_p), ("deleter", ctypes.c_void_p)]
+
+
+class OfDlpackCode:
+    """An array of two dimensions as libraries export it that have more types than NumPy."""
+
+    def __init__(self, array, code, device=1):
+        self._array, self._device = array, (device, 0)
+        pair = ctypes.c_int64 * 2
+        self._shape, self._strides = pair(*array.shape), pair(*(stride // array.itemsize for stride in array.strides))
+        self._tensor = DlpackTensor(array.ctypes.data, self._device, 2, code, 8 * array.itemsize, 1, self._shape, self._strides)
+
+    def __dlpack__(self, **options):
+        new = ctypes.pythonapi.PyCapsule_New
+        new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+        return new(ctypes.addressof(self._tensor), b"dltensor", None)
+
+    def __dlpack_device__(self):
+        return self._device
+
+
+def test_arrays_of_others_have_types_that_numpy_has_not():
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    graph = helper.make_graph([helper.make_node("Add", ["a", "a"], ["b"])], "twice",
+                              [helper.make_tensor_value_info("a", TensorProto.BFLOAT16, [2, 3])],
+                              [helper.make_tensor_value_info("b", TensorProto.BFLOAT16, [2, 3])])
+    session = isomer.InferenceSession(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8))
+    a = np.array([[1, 2.5, -3], [4, 0, 8]], ml_dtypes.bfloat16)
+    for bits in (a.view(np.uint16), np.asfortranarray(a.view(np.uint16)), np.repeat(a.view(np.uint16), 2, 1)[:, ::2]):
+        assert session.run(None, {"a": OfDlpackCode(bits, 4)})[0].tolist() == (2 * a).tolist()
+    binding = session.io_binding()
+    binding.bind_cpu_input("a", OfDlpackCode(bits, 4))
+    binding.bind_output("b")
+    session.run_with_iobinding(binding)
+    assert binding.get_outputs()[0].numpy().tolist() == (2 * a).tolist()
+    for wrong in (OfDlpackCode(bits, 1), OfDlpackCode(bits, 2), OfDlpackCode(bits, 77), OfDlpackCode(bits, 4, device=2)):
+        with pytest.raises(isomer.UsageError, match="^a: .* expected, .* found"):
+            session.run(None, {"a": wrong})
 
 
 def test_scalars_and_arrays_of_files_are_taken(tmp_path, x):
