@@ -145,10 +145,16 @@ class RunOptions:
 
 
 class NodeArg:
-    """An input or output: `name`, `type` ("tensor(float)") and `shape`, of numbers and of names of sizes that vary."""
+    """An input or output: `name`, `type` ("tensor(float)") and `shape`, of numbers and of names of sizes that vary; an empty
+    one where nothing is known of it, too."""
 
     def __init__(self, name, type, shape):
-        self.name, self.type, self.shape = name, type, shape
+        self.name, self.type = name, type
+        self._shape = None if shape is None else tuple(shape)
+
+    @property
+    def shape(self):
+        return list(self._shape or ())
 
     def __repr__(self):
         return f"NodeArg(name={self.name!r}, type={self.type!r}, shape={self.shape!r})"
@@ -429,7 +435,7 @@ class InferenceSession:
         for merged, ports in ((self._inputs, "inputs"), (self._outputs, "outputs")):
             for k, arg in enumerate(merged):
                 sizes = zip(*(getattr(variant.session, ports)[k][2] for variant in self._variants.values()))
-                arg.shape = [size[0] if set(size) == {max(size[0], 0)} else None for size in sizes]
+                arg._shape = tuple(size[0] if set(size) == {max(size[0], 0)} else None for size in sizes)
 
     def _open_model(self):
         with raised():
@@ -449,8 +455,9 @@ class InferenceSession:
         self._overridable = args(self._facts["overridable"])
         dims = getattr(self._options, "_dims", {})
         for arg in (*self._inputs, *self._outputs):
-            arg.shape = [dims.get(dim, dim) for dim in arg.shape] if arg.shape is not None else None
-        shapes = tuple(tuple(arg.shape) if arg.shape is not None else (None,) for arg in self._inputs)
+            if arg._shape is not None:
+                arg._shape = tuple(dims.get(dim, dim) for dim in arg._shape)
+        shapes = tuple((None,) if arg._shape is None else arg._shape for arg in self._inputs)
         if all(isinstance(dim, int) for shape in shapes for dim in shape):
             self._variant_for(shapes, may_interpret=False)
             if not self._overridable and self._interpreted is None:
@@ -616,13 +623,13 @@ class InferenceSession:
     # What ONNX Runtime's sessions have
 
     def get_inputs(self):
-        return self._inputs
+        return list(self._inputs)
 
     def get_outputs(self):
-        return self._outputs
+        return list(self._outputs)
 
     def get_overridable_initializers(self):
-        return self._overridable
+        return list(self._overridable)
 
     def get_modelmeta(self):
         return ModelMetadata(self._facts)
@@ -747,10 +754,10 @@ class InferenceSession:
         number = NUMBERS_BY_NAME.get(arg.type[len("tensor("):-1])
         if number in _TYPES and array.dtype != _array_type(number):
             raise UsageError(f"{arg.name}: {_array_type(number)} expected, {array.dtype} found")
-        if arg.shape is None:
+        if arg._shape is None:
             return
-        fits = len(arg.shape) == array.ndim and all(
-            not isinstance(dim, int) or dim == size for dim, size in zip(arg.shape, array.shape))
+        fits = len(arg._shape) == array.ndim and all(
+            not isinstance(dim, int) or dim == size for dim, size in zip(arg._shape, array.shape))
         if not fits:
             raise UsageError(f"{arg.name}: shape {arg.shape} expected, {list(array.shape)} found")
 

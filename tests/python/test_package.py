@@ -433,6 +433,26 @@ def test_sizes_are_called_as_the_file_calls_them(name):
     assert session.get_inputs()[0].shape == session.get_outputs()[0].shape == [8, 2, None]
 
 
+def test_what_inputs_are_told_to_be_is_the_callers(x):
+    """Who makes a shape for a warm-up of what get_inputs gives changes nothing for those that come."""
+    session = isomer.InferenceSession(branches()[0], cache=False)
+    session.get_inputs()[0].shape[0] = 1
+    session.get_inputs().clear()
+    session.get_outputs().clear()
+    assert session.get_inputs()[0].shape == ["batch", 32]
+    assert session.run(["z"], {"x": x})[0].shape == (4, 16)
+
+
+def test_inputs_may_be_of_any_rank():
+    graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "any",
+                              [helper.make_tensor_value_info("x", TensorProto.FLOAT, None)],
+                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)])
+    session = isomer.InferenceSession(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8))
+    assert session.get_inputs()[0].shape == session.get_outputs()[0].shape == []
+    for shape in (), (2,), (2, 3):
+        assert session.run(None, {"x": np.ones(shape, np.float32)})[0].shape == shape
+
+
 def test_errors_are_found_where_programs_look_for_them(x):
     assert run_script("""
         import isomer as ort, numpy as np, sys
