@@ -15,7 +15,7 @@ import numpy as np
 
 from . import _isomer
 from ._background import Background
-from ._errors import UsageError, Unsupported, in_python, raised
+from ._errors import Stopped, UsageError, Unsupported, in_python, raised
 from ._models import HeldFiles, OwnFolder, bytes_of, cache_folder, is_in_memory
 from ._optimize import seconds_of
 from ._progress import warn
@@ -108,6 +108,7 @@ class SessionOptions:
         self.graph_optimization_level = GraphOptimizationLevel.ORT_ENABLE_ALL
         self.optimized_model_filepath = ""
         self.log_severity_level = 2
+        self.log_verbosity_level = 0
         self.logid = ""
         self.enable_profiling = False
         self.profile_file_prefix = "isomer_profile_"
@@ -124,6 +125,9 @@ class SessionOptions:
     def get_session_config_entry(self, key):
         return self._entries[key]
 
+    def has_providers(self):
+        return False
+
     def add_free_dimension_override_by_name(self, name, size):
         self._dims[name] = size
 
@@ -132,16 +136,21 @@ class SessionOptions:
 
 
 class RunOptions:
-    """May be given to `run`, and changes nothing."""
+    """May be given to `run`, which ends at once where `terminate` is set; nothing else changes anything."""
 
     def __init__(self):
         self.log_severity_level = 2
+        self.log_verbosity_level = 0
         self.logid = ""
+        self.terminate = False
         self.only_execute_path_to_fetches = False
         self._entries = {}
 
     def add_run_config_entry(self, key, value):
         self._entries[key] = value
+
+    def get_run_config_entry(self, key):
+        return self._entries[key]
 
 
 class NodeArg:
@@ -676,7 +685,7 @@ class InferenceSession:
         def work():
             outputs, sentence = [], ""
             try:
-                outputs = self.run(output_names, input_feed)
+                outputs = self.run(output_names, input_feed, run_options)
             except Exception as error:
                 sentence = str(error)
             callback(outputs, user_data, sentence)
@@ -684,16 +693,19 @@ class InferenceSession:
         threading.Thread(target=work, name="isomer run").start()
 
     def end_profiling(self):
-        """The name of the file, in the working folder, in which the times of what was done are as JSON."""
-        if not self._profile:
-            raise UsageError("SessionOptions.enable_profiling expected, a session without it found")
-        return self._profile.write()
+        """The name of the file, in the working folder, in which the times of what was done are as JSON; "": a session
+        without `SessionOptions.enable_profiling`."""
+        return self._profile.write() if self._profile else ""
 
     def get_profiling_start_time_ns(self):
         return self._profile.start_time_ns if self._profile else 0
 
     def run(self, output_names, input_feed, run_options=None):
         """Outputs by name (None: all of them), as arrays, of inputs by name: arrays, or what DLPack or NumPy takes."""
+        if getattr(run_options, "terminate", False):
+            raise Stopped("RunOptions.terminate: False expected, True found")
+        if isinstance(output_names, str):
+            raise UsageError(f"output_names: a list of names expected, {output_names!r} found")
         results = self._results(*self._arrays(input_feed))
         if not output_names:
             return results
@@ -769,7 +781,7 @@ class InferenceSession:
 
     def run_with_ort_values(self, output_names, input_dict_ort_values, run_options=None):
         feed = {name: value.numpy() for name, value in input_dict_ort_values.items()}
-        return [OrtValue(result) for result in self.run(output_names, feed)]
+        return [OrtValue(result) for result in self.run(output_names, feed, run_options)]
 
     def __getattr__(self, name):
         if name.startswith("_"):
@@ -898,6 +910,10 @@ class OrtValue:
         return self._array.nbytes
 
     def update_inplace(self, array):
+        array = np.asarray(array)
+        if array.shape != self._array.shape or array.dtype != self._array.dtype:
+            raise UsageError(f"an array of {self._array.dtype} of shape {list(self._array.shape)} expected, one of {array.dtype} "
+                             f"of shape {list(array.shape)} found")
         np.copyto(self._array, array)
 
     def __dlpack__(self, **options):

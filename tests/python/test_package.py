@@ -398,6 +398,7 @@ def test_sessions_are_called_as_those_of_onnx_runtime(x):
     ({"x": np.zeros((4, 31), np.float32)}, None, "x: shape ['batch', 32] expected, [4, 31] found"),
     ({"x": np.zeros((4, 32), np.float32), "w": 1}, None, "w: a name of an input expected"),
     ({"x": np.zeros((4, 32), np.float32)}, ["q"], "q: a name of an output expected"),
+    ({"x": np.zeros((4, 32), np.float32)}, "yz", "output_names: a list of names expected, 'yz' found"),
 ])
 def test_inputs_that_do_not_fit_are_refused(feed, names, part):
     with pytest.raises(isomer.UsageError) as raised:
@@ -431,6 +432,29 @@ def test_sizes_are_called_as_the_file_calls_them(name):
     options.add_free_dimension_override_by_name(name, 8)
     session = isomer.InferenceSession(model, options, cache=False)
     assert session.get_inputs()[0].shape == session.get_outputs()[0].shape == [8, 2, None]
+
+
+def test_values_are_updated_by_their_like():
+    value = isomer.OrtValue.ortvalue_from_numpy(np.ones(3, np.float32))
+    value.update_inplace(np.full(3, 2, np.float32))
+    assert value.numpy().tolist() == [2, 2, 2]
+    for wrong in (np.zeros(1, np.float32), np.zeros(3, np.float64), np.zeros((3, 1), np.float32)):
+        with pytest.raises(isomer.UsageError, match="an array of float32 of shape .* expected"):
+            value.update_inplace(wrong)
+
+
+def test_options_have_what_programs_ask_them_for(x):
+    options = isomer.SessionOptions()
+    assert options.log_verbosity_level == 0 and not options.has_providers()
+    session = isomer.InferenceSession(branches(4)[0], options)
+    assert session.end_profiling() == ""
+    how = isomer.RunOptions()
+    how.add_run_config_entry("a", "b")
+    assert how.get_run_config_entry("a") == "b" and how.log_verbosity_level == 0
+    session.run(None, {"x": x}, how)
+    how.terminate = True
+    with pytest.raises(isomer.Stopped):
+        session.run(None, {"x": x}, how)
 
 
 def test_what_inputs_are_told_to_be_is_the_callers(x):
