@@ -504,7 +504,8 @@ class InferenceSession:
                     _isomer.verify_weights(str(kept))
                     variant = self._opened(kept)
                     # Its time of change stays: others that use it would find it changed.
-                    os.utime(kept, ns=(time.time_ns(), kept.stat().st_mtime_ns))
+                    with contextlib.suppress(OSError):  # of another user, or of a place that can only be read
+                        os.utime(kept, ns=(time.time_ns(), kept.stat().st_mtime_ns))
                     return variant
             except (_isomer.Refused, OSError):
                 pass  # one that is damaged, or of another machine

@@ -583,6 +583,18 @@ def test_artifacts_are_kept(cache, x):
     np.testing.assert_array_equal(isomer.InferenceSession(model).run(None, {"x": x})[0], first[0])
 
 
+def test_artifacts_are_taken_from_where_nothing_can_be_written(monkeypatch, x):
+    model, _ = branches(4)
+    first = isomer.InferenceSession(model).run(None, {"x": x})
+
+    def fails(*arguments, **options):
+        raise OSError(30, "Read-only file system")
+
+    monkeypatch.setattr(isomer._session.os, "utime", fails)
+    monkeypatch.setattr(isomer.InferenceSession, "_compile", fails)
+    np.testing.assert_array_equal(isomer.InferenceSession(model).run(None, {"x": x})[0], first[0])
+
+
 def test_artifacts_are_kept_beside_files_that_vanish(cache, x):
     """Names that are listed and lead to nothing, as those that another process removes meanwhile."""
     folder = cache / "isomer" / "artifacts"
