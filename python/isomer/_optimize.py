@@ -75,6 +75,20 @@ class Optimized:
         self.speedup = made["speedup"]
         self.interrupted = made["interrupted"]
 
+    def __getstate__(self):
+        """With the files, which end with the folder: for copies, and for other processes."""
+        folder = pathlib.Path(self._folder.name)
+        files = {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+        return {**self.__dict__, "_folder": files, "_path": self._path.name}
+
+    def __setstate__(self, state):
+        folder = OwnFolder()
+        for name, content in state["_folder"].items():
+            place = pathlib.Path(folder.name, name)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_bytes(content)
+        self.__dict__.update(state, _folder=folder, _path=pathlib.Path(folder.name, state["_path"]))
+
     @property
     def steps(self):
         """(rule, where, microseconds saved or None, floating-point class), in the order in which they were made."""

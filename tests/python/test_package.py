@@ -1,9 +1,11 @@
 """The package as its users call it: models made here, and those of models/."""
+import copy
 import ctypes
 import gc
 import json
 import os
 import pathlib
+import pickle
 import subprocess
 import sys
 import textwrap
@@ -107,6 +109,25 @@ def test_optimized_models_have_proofs_and_reports(tmp_path):
     assert isomer.compare(model, tmp_path / "o.onnx")
     with pytest.raises(isomer.CheckFailed):
         isomer.verify(tmp_path / "o.onnx", model, optimized.proof)
+
+
+def copies_of(optimized):
+    yield "pickle", pickle.loads(pickle.dumps(optimized))
+    yield "copy", copy.copy(optimized)
+    yield "deepcopy", copy.deepcopy(optimized)
+
+
+def test_copies_of_optimized_models_have_their_own(tmp_path):
+    model, _ = branches(4)
+    optimized = isomer.optimize(model, level=2)
+    content, steps = optimized.model, optimized.steps
+    copies = dict(copies_of(optimized))
+    del optimized
+    gc.collect()
+    for name, each in copies.items():
+        assert each.model == content and each.steps == steps, name
+        each.save(tmp_path / f"{name}.onnx")
+        assert isomer.verify(model, each).steps > 0
 
 
 def with_weights_beside(folder, seed=0):
