@@ -2,6 +2,7 @@
 // their Python form, and sessions of artifacts by the C interface. Calls let other threads of Python run.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
@@ -12,6 +13,7 @@
 #include <algorithm>
 #include <condition_variable>
 #include <cstring>
+#include <filesystem>
 #include <mutex>
 #include <system_error>
 #include <thread>
@@ -35,6 +37,9 @@ namespace nb = nanobind;
 using namespace nb::literals;
 
 namespace {
+
+/// The name of a file, of whatever bytes.
+using Path = std::filesystem::path;
 
 /// What the package's exceptions are made of.
 struct Refused : std::runtime_error {
@@ -64,6 +69,21 @@ T taken(isomer::Expected<T> result) {
 nb::object text(const std::string& bytes) {
   return nb::steal(PyUnicode_DecodeUTF8(bytes.data(), static_cast<Py_ssize_t>(bytes.size()), "replace"));
 }
+
+nb::list texts(const std::vector<std::string>& all) {
+  nb::list result;
+  for (const std::string& each : all) result.append(text(each));
+  return result;
+}
+
+nb::dict by_name(const std::map<std::string, int64_t>& all) {
+  nb::dict result;
+  for (const auto& [name, number] : all) result[text(name)] = number;
+  return result;
+}
+
+/// A file's, by which Python finds it.
+nb::object file_name(const std::string& bytes) { return nb::steal(PyUnicode_DecodeFSDefault(bytes.c_str())); }
 
 bool says_true(const nb::object& function) {
   const int is_true = PyObject_IsTrue(function().ptr());
@@ -207,11 +227,11 @@ void set_common(Options& options, const Sizes& dims, const Shapes& shapes, int t
   options.seed = seed;
 }
 
-nb::dict optimize(const std::string& model, const std::string& output, int level, const std::string& fp,
-                  const std::string& runtime, std::optional<double> seconds, const Sizes& dims, const Shapes& shapes,
-                  const std::string& strategy, const std::vector<std::string>& rules, bool mutate, bool check,
-                  int check_runs, bool proof, const std::string& records, const std::string& onnxruntime, int threads,
-                  uint64_t seed, int64_t memory, const nb::object& doing, const nb::object& note) {
+nb::dict optimize(const Path& model, const Path& output, int level, const std::string& fp, const std::string& runtime,
+                  std::optional<double> seconds, const Sizes& dims, const Shapes& shapes, const std::string& strategy,
+                  const std::vector<Path>& rules, bool mutate, bool check, int check_runs, bool proof,
+                  const Path& records, const Path& onnxruntime, int threads, uint64_t seed, int64_t memory,
+                  const nb::object& doing, const nb::object& note) {
   isomer::OptimizeOptions options;
   options.level = level;
   options.fp = fp;
@@ -219,7 +239,7 @@ nb::dict optimize(const std::string& model, const std::string& output, int level
   options.seconds = seconds;
   set_common(options, dims, shapes, threads, seed);
   options.strategy = strategy;
-  options.rules = rules;
+  options.rules.assign(rules.begin(), rules.end());
   options.mutate = mutate;
   options.check = check;
   options.check_runs = check_runs;
@@ -245,8 +265,8 @@ nb::dict optimize(const std::string& model, const std::string& output, int level
   return result;
 }
 
-nb::dict verify(const std::string& model, const std::string& optimized, const std::string& proof, const std::string& fp,
-                const Sizes& dims, const Shapes& shapes, int check_runs, int threads, uint64_t seed, int64_t memory) {
+nb::dict verify(const Path& model, const Path& optimized, const Path& proof, const std::string& fp, const Sizes& dims,
+                const Shapes& shapes, int check_runs, int threads, uint64_t seed, int64_t memory) {
   isomer::VerifyModelOptions options;
   options.fp = fp;
   set_common(options, dims, shapes, threads, seed);
@@ -264,19 +284,18 @@ nb::dict verify(const std::string& model, const std::string& optimized, const st
   return result;
 }
 
-nb::list library_rules(const std::vector<std::string>& files) {
+nb::list library_rules(const std::vector<Path>& files) {
   const std::vector<isomer::LibraryRule> rules =
-      interruptible(false, [&](const isomer::Stop&) { return isomer::library_rules(files); });
+      interruptible(false, [&](const isomer::Stop&) { return isomer::library_rules({files.begin(), files.end()}); });
   nb::list result;
   for (const isomer::LibraryRule& rule : rules)
-    result.append(nb::make_tuple(rule.name, rule.statement, rule.fp_class, rule.laws));
+    result.append(nb::make_tuple(text(rule.name), text(rule.statement), rule.fp_class, rule.laws));
   return result;
 }
 
-nb::list check_equations(const std::string& equations, const std::vector<std::string>& rules, int threads,
-                         uint64_t seed) {
+nb::list check_equations(const std::string& equations, const std::vector<Path>& rules, int threads, uint64_t seed) {
   isomer::CheckEquationsOptions options;
-  options.rules = rules;
+  options.rules.assign(rules.begin(), rules.end());
   options.threads = threads;
   options.seed = seed;
   const std::vector<isomer::CheckedEquation> checked = interruptible(false, [&](const isomer::Stop& stop) {
@@ -285,12 +304,12 @@ nb::list check_equations(const std::string& equations, const std::vector<std::st
   });
   nb::list result;
   for (const isomer::CheckedEquation& each : checked)
-    result.append(nb::make_tuple(each.line, text(each.label), text(each.statement), each.verdict, each.rules, each.laws,
-                                 text(each.why)));
+    result.append(nb::make_tuple(each.line, text(each.label), text(each.statement), each.verdict, texts(each.rules),
+                                 texts(each.laws), text(each.why)));
   return result;
 }
 
-nb::list add_rules(const std::string& equations, const std::string& rules, uint64_t seed) {
+nb::list add_rules(const std::string& equations, const Path& rules, uint64_t seed) {
   isomer::RulesOfEquationsOptions options;
   options.seed = seed;
   const std::vector<isomer::RuleOfEquation> made = interruptible(false, [&](const isomer::Stop& stop) {
@@ -305,17 +324,17 @@ nb::list add_rules(const std::string& equations, const std::string& rules, uint6
 nb::list found_backends() {
   nb::list result;
   for (const isomer::FoundBackend& each : isomer::found_backends())
-    result.append(nb::make_tuple(each.name, each.library));
+    result.append(nb::make_tuple(each.name, file_name(each.library)));
   return result;
 }
 
-nb::dict bench(const std::string& file, double seconds, const std::vector<std::string>& against,
-               const std::map<std::string, std::string>& libraries, const std::string& model, const std::string& target,
+nb::dict bench(const Path& file, double seconds, const std::vector<std::string>& against,
+               const std::map<std::string, Path>& libraries, const Path& model, const std::string& target,
                const Sizes& dims, const Shapes& shapes, int threads, uint64_t seed, const nb::object& note) {
   isomer::BenchModelOptions options;
   options.seconds = seconds;
   options.against = against;
-  options.libraries = libraries;
+  options.libraries.insert(libraries.begin(), libraries.end());
   options.model = model;
   options.target = target;
   set_common(options, dims, shapes, threads, seed);
@@ -330,7 +349,8 @@ nb::dict bench(const std::string& file, double seconds, const std::vector<std::s
       nb::none(), &notes);
   nb::list others;
   for (const isomer::BackendTimes& each : times.against)
-    others.append(nb::make_tuple(each.name, each.version, each.median_ms, each.ratio, each.ratio_p25, each.ratio_p75));
+    others.append(
+        nb::make_tuple(each.name, text(each.version), each.median_ms, each.ratio, each.ratio_p25, each.ratio_p75));
   nb::dict result;
   result["runs"] = times.runs;
   result["min_ms"] = times.min_ms;
@@ -342,8 +362,8 @@ nb::dict bench(const std::string& file, double seconds, const std::vector<std::s
   return result;
 }
 
-nb::dict compare(const std::string& reference, const std::string& candidate, const Sizes& dims, const Shapes& shapes,
-                 int runs, int threads, uint64_t seed) {
+nb::dict compare(const Path& reference, const Path& candidate, const Sizes& dims, const Shapes& shapes, int runs,
+                 int threads, uint64_t seed) {
   isomer::CompareModelsOptions options;
   set_common(options, dims, shapes, threads, seed);
   options.runs = runs;
@@ -360,9 +380,9 @@ nb::dict compare(const std::string& reference, const std::string& candidate, con
   return result;
 }
 
-nb::dict compile(const std::string& model, const std::string& artifact, const std::string& target, int level,
+nb::dict compile(const Path& model, const Path& artifact, const std::string& target, int level,
                  std::optional<double> seconds, const Sizes& dims, const Shapes& shapes,
-                 const std::vector<Sizes>& variants, bool tune, bool check, const std::string& records, int threads,
+                 const std::vector<Sizes>& variants, bool tune, bool check, const Path& records, int threads,
                  uint64_t seed, const nb::object& doing, const nb::object& note, const nb::object& until) {
   isomer::CompileModelOptions options;
   options.target = target;
@@ -389,8 +409,8 @@ nb::dict compile(const std::string& model, const std::string& artifact, const st
   return result;
 }
 
-nb::list tune(const std::string& model, const std::string& records, int64_t trials, std::optional<double> seconds,
-              bool continues, const Sizes& dims, const Shapes& shapes, int threads, uint64_t seed) {
+nb::list tune(const Path& model, const Path& records, int64_t trials, std::optional<double> seconds, bool continues,
+              const Sizes& dims, const Shapes& shapes, int threads, uint64_t seed) {
   isomer::CompileModelOptions how;
   how.records = records;
   set_common(how, dims, shapes, threads, seed);
@@ -419,7 +439,7 @@ nb::list ports_of(const std::vector<isomer::ModelPort>& ports) {
   return result;
 }
 
-nb::dict describe(const std::string& model) {
+nb::dict describe(const Path& model) {
   isomer::Expected<isomer::ModelDescription> described = [&] {
     nb::gil_scoped_release released;
     return isomer::describe_model(model);
@@ -429,15 +449,12 @@ nb::dict describe(const std::string& model) {
   result["inputs"] = ports_of(found.inputs);
   result["outputs"] = ports_of(found.outputs);
   result["overridable"] = ports_of(found.overridable);
-  nb::list free_dims;
-  for (const std::string& dim : found.free_dims) free_dims.append(text(dim));
-  result["free_dims"] = free_dims;
-  result["operators"] = found.operators;
+  result["free_dims"] = texts(found.free_dims);
+  result["operators"] = by_name(found.operators);
   result["nodes"] = found.nodes;
   result["weight_bytes"] = found.weight_bytes;
   nb::list external_files;
-  for (const std::string& file : found.external_files)
-    external_files.append(nb::steal(PyUnicode_DecodeFSDefault(file.c_str())));
+  for (const std::string& file : found.external_files) external_files.append(file_name(file));
   result["external_files"] = external_files;
   result["graph_name"] = text(found.graph_name);
   result["producer_name"] = text(found.producer_name);
@@ -447,7 +464,7 @@ nb::dict describe(const std::string& model) {
   result["graph_description"] = text(found.graph_doc_string);
   result["version"] = found.model_version;
   result["ir_version"] = found.ir_version;
-  result["opsets"] = found.opsets;
+  result["opsets"] = by_name(found.opsets);
   for (const auto& [key, value] : found.metadata) metadata[text(key)] = text(value);
   result["metadata"] = metadata;
   return result;
@@ -530,7 +547,7 @@ Output new_array(const isomer_tensor& tensor) {
 
 class Artifact {
  public:
-  explicit Artifact(const std::string& path) {
+  explicit Artifact(const Path& path) {
     nb::gil_scoped_release released;
     check(isomer_model_open(path.c_str(), &model_));
   }
@@ -539,19 +556,24 @@ class Artifact {
   Artifact& operator=(const Artifact&) = delete;
   isomer_model* get() const { return model_; }
 
-  std::vector<Sizes> variants() const {
+  /// The sizes of each: pairs of a symbolic dim's name, as bytes, and its value.
+  nb::list variants() const {
     size_t count = 0;
     check(isomer_model_variant_count(model_, &count));
-    std::vector<Sizes> result(count);
+    nb::list result;
     for (size_t variant = 0; variant < count; ++variant) {
-      size_t bindings = 0;
-      check(isomer_model_binding_count(model_, variant, &bindings));
-      for (size_t k = 0; k < bindings; ++k) {
-        isomer_binding binding;
-        check(isomer_model_binding(model_, variant, k, &binding));
-        result[variant][binding.name] = binding.value;
-      }
+      nb::list sizes;
+      for (const isomer_binding& each : bindings(variant))
+        sizes.append(nb::make_tuple(nb::bytes(each.name), each.value));
+      result.append(sizes);
     }
+    return result;
+  }
+  std::vector<isomer_binding> bindings(size_t variant) const {
+    size_t count = 0;
+    check(isomer_model_binding_count(model_, variant, &count));
+    std::vector<isomer_binding> result(count);
+    for (size_t k = 0; k < count; ++k) check(isomer_model_binding(model_, variant, k, &result[k]));
     return result;
   }
 
@@ -561,9 +583,9 @@ class Artifact {
 
 class Session {
  public:
-  Session(const Artifact& artifact, const Sizes& dims, int threads) {
-    std::vector<isomer_binding> bindings;
-    for (const auto& [dim, size] : dims) bindings.push_back({dim.c_str(), size});
+  /// Of the first variant that has that one's sizes.
+  Session(const Artifact& artifact, size_t variant, int threads) {
+    const std::vector<isomer_binding> bindings = artifact.bindings(variant);
     const isomer_options options = {threads, bindings.data(), bindings.size()};
     check(isomer_session_create(artifact.get(), &options, &session_));
     size_t count = 0;
@@ -667,7 +689,7 @@ class Session {
 /// A model run node by node, in double precision: for what can't be compiled.
 class Interpreter {
  public:
-  explicit Interpreter(const std::string& path) {
+  explicit Interpreter(const Path& path) {
     auto loaded = [&] {
       nb::gil_scoped_release released;
       return isomer::told<isomer::Graph>(nullptr, [&]() -> isomer::Result<isomer::Graph> {
@@ -766,11 +788,11 @@ NB_MODULE(_isomer, module) {
   // Code for "cpu" is made for this one.
   module.def("processor", [] { return isomer::kernel::fingerprint(isomer::kernel::host_target(), 1); });
   module.def("available_threads", &isomer::available_threads);
-  module.def("verify_weights", [](const std::string& artifact) {
+  module.def("verify_weights", [](const Path& artifact) {
     nb::gil_scoped_release released;
     check(isomer_artifact_verify(artifact.c_str()));
   });
-  module.def("save_model", [](const std::string& model, const std::string& place) {
+  module.def("save_model", [](const Path& model, const Path& place) {
     auto saved = [&] {
       nb::gil_scoped_release released;
       return isomer::save_model(model, place);
@@ -798,15 +820,15 @@ NB_MODULE(_isomer, module) {
   module.def("bits_of", &bits_of, "value"_a, "code"_a, "bits"_a);
 
   nb::class_<Artifact>(module, "Artifact")
-      .def(nb::init<const std::string&>(), "path"_a)
+      .def(nb::init<const Path&>(), "path"_a)
       .def_prop_ro("variants", &Artifact::variants);
   nb::class_<Session>(module, "Session")
-      .def(nb::init<const Artifact&, const Sizes&, int>(), "artifact"_a, "dims"_a, "threads"_a, nb::keep_alive<1, 2>())
+      .def(nb::init<const Artifact&, size_t, int>(), "artifact"_a, "variant"_a, "threads"_a, nb::keep_alive<1, 2>())
       .def_prop_ro("inputs", [](const Session& session) { return session.ports(true); })
       .def_prop_ro("outputs", [](const Session& session) { return session.ports(false); })
       .def("run", &Session::run, "inputs"_a, "outputs"_a.none());
   nb::class_<Interpreter>(module, "Interpreter")
-      .def(nb::init<const std::string&>(), "path"_a)
+      .def(nb::init<const Path&>(), "path"_a)
       .def_prop_ro("output_types", &Interpreter::output_types)
       .def("run", &Interpreter::run, "inputs"_a, "threads"_a, "until"_a.none(),
            "others"_a = std::map<std::string, Input>());

@@ -302,8 +302,8 @@ class _Meanwhile:
 class _Variant:
     """A session of the extension module for some shapes."""
 
-    def __init__(self, artifact, dims, threads):
-        self.session = _isomer.Session(artifact, dims, threads)
+    def __init__(self, artifact, number, threads):
+        self.session = _isomer.Session(artifact, number, threads)
         self.inputs = [_Port(name, number) for name, number, _ in self.session.inputs]
         self.outputs = [_Port(name, number) for name, number, _ in self.session.outputs]
         self.shapes = tuple(tuple(shape) for _, _, shape in self.session.inputs)
@@ -430,11 +430,11 @@ class InferenceSession:
         with raised():
             artifact = _isomer.Artifact(self._path)
             kinds = []
-            for dims in artifact.variants:
-                if dims in kinds:  # of another target
+            for number, sizes in enumerate(artifact.variants):
+                if sizes in kinds:  # of another target
                     continue
-                kinds.append(dims)
-                variant = _Variant(artifact, dims, self._threads)
+                kinds.append(sizes)
+                variant = _Variant(artifact, number, self._threads)
                 self._variants[variant.shapes] = variant
                 first = variant
         args = lambda ports: [
@@ -493,8 +493,7 @@ class InferenceSession:
                                "", self._threads, 0, None, None, until)
 
     def _opened(self, file):
-        artifact = _isomer.Artifact(str(file))
-        return _Variant(artifact, artifact.variants[0], self._threads)
+        return _Variant(_isomer.Artifact(file), 0, self._threads)
 
     def _made(self, shapes, until=None):
         kept = self._cache and self._cache / "artifacts" / f"{self._key(shapes)}.iso"

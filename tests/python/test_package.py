@@ -141,6 +141,25 @@ def with_weights_beside(folder, seed=0):
     return folder / "model.onnx", weights
 
 
+def test_names_may_be_of_any_bytes(tmp_path, x):
+    """In a file, and of files."""
+    content = branches(4)[0].SerializeToString().replace(b"Relu", b"R\xff\xfeu")
+    assert isomer.describe(content)["operators"]["R\ufffd\ufffdu"] == 1
+    with pytest.raises(isomer.Unsupported):
+        isomer.InferenceSession(content)
+    plain, folder = tmp_path / "plain", tmp_path / os.fsdecode(b"f\xff")
+    plain.mkdir()
+    file, weights = with_weights_beside(plain)
+    file = plain.rename(folder) / file.name
+    isomer.optimize(file, level=2, output=folder / os.fsdecode(b"\xfe.onnx"))
+    assert isomer.compare(file, folder / os.fsdecode(b"\xfe.onnx"))
+    isomer.compile(file, folder / os.fsdecode(b"\xfd.iso"), level=1)
+    for each in (file, folder / os.fsdecode(b"\xfd.iso")):
+        np.testing.assert_allclose(isomer.InferenceSession(each).run(["z"], {"x": x})[0], expected(x, weights)[1], rtol=1e-5, atol=1e-5)
+    with pytest.raises(isomer.InvalidModel, match="nowhere"):
+        isomer.optimize(folder / "nowhere.onnx")
+
+
 def test_saving_beside_the_model_leaves_its_weights(tmp_path):
     path, _ = with_weights_beside(tmp_path)
     before = (tmp_path / "weights.bin").read_bytes()
