@@ -312,6 +312,17 @@ class _Variant:
         self.are_outputs_plain = all(port.is_plain for port in self.outputs)
 
 
+def _args_of(variants):
+    """Of each variant's ports: the sizes that all of them have."""
+    args = []
+    for ports in zip(*variants):
+        name, number, _ = ports[0]
+        sizes = zip(*(shape for _, _, shape in ports))
+        args.append(NodeArg(name, f"tensor({_TYPES[number][0]})",
+                            [size[0] if set(size) == {max(size[0], 0)} else None for size in sizes]))
+    return args
+
+
 def _statuses(folder, pattern):
     """Of its files, without those that another process lets go meanwhile."""
     for each in folder.glob(pattern):
@@ -388,6 +399,7 @@ class InferenceSession:
         self._cache = cache_folder() if cache else None
         self._lock = threading.Lock()
         self._variants = {}
+        self._artifact, self._numbers = None, {}  # of its variants, by shapes
         self._interpreted = None
         self._seen, self._failures = {}, {}
         self._not_before = {}  # when shapes are tried again that the system was in the way of
@@ -428,23 +440,20 @@ class InferenceSession:
     def _open_artifact(self):
         self._jit = False
         with raised():
-            artifact = _isomer.Artifact(self._path)
-            kinds = []
-            for number, sizes in enumerate(artifact.variants):
+            self._artifact = _isomer.Artifact(self._path)
+            kinds, inputs, outputs = [], [], []
+            for number, sizes in enumerate(self._artifact.variants):
                 if sizes in kinds:  # of another target
                     continue
                 kinds.append(sizes)
-                variant = _Variant(artifact, number, self._threads)
-                self._variants[variant.shapes] = variant
-                first = variant
-        args = lambda ports: [
-            NodeArg(name, f"tensor({_TYPES[number][0]})", [d if d >= 0 else None for d in shape])
-            for name, number, shape in ports]
-        self._inputs, self._outputs = args(first.session.inputs), args(first.session.outputs)
-        for merged, ports in ((self._inputs, "inputs"), (self._outputs, "outputs")):
-            for k, arg in enumerate(merged):
-                sizes = zip(*(getattr(variant.session, ports)[k][2] for variant in self._variants.values()))
-                arg._shape = tuple(size[0] if set(size) == {max(size[0], 0)} else None for size in sizes)
+                stays = len(self._variants) < _MOST_VARIANTS
+                variant = _Variant(self._artifact, number, self._threads if stays else 1)
+                inputs.append(variant.session.inputs)
+                outputs.append(variant.session.outputs)
+                self._numbers[variant.shapes] = number
+                if stays:
+                    self._variants[variant.shapes] = variant
+        self._inputs, self._outputs = _args_of(inputs), _args_of(outputs)
 
     def _open_model(self):
         with raised():
@@ -616,9 +625,9 @@ class InferenceSession:
             variant = self._variants.get(shapes)
             if variant is None:
                 if not self._jit:
-                    known = "; ".join(", ".join(str(list(shape)) for shape in each) for each in self._variants)
-                    found = ", ".join(str(list(shape)) for shape in shapes)
-                    raise UsageError(f"inputs of shapes that it is compiled for expected ({known}), {found} found")
+                    variant = self._of_artifact(shapes)
+                    self._keep_variant(shapes, variant)
+                    return variant
                 if self._jit is True and may_interpret:
                     try:
                         return self._meanwhile(shapes)
@@ -628,6 +637,15 @@ class InferenceSession:
                     variant = self._made_or_interpreted(shapes)
                 self._keep_variant(shapes, variant)
         return variant
+
+    def _of_artifact(self, shapes):
+        number = self._numbers.get(shapes)
+        if number is None:
+            known = "; ".join(", ".join(str(list(shape)) for shape in each) for each in self._numbers)
+            found = ", ".join(str(list(shape)) for shape in shapes)
+            raise UsageError(f"inputs of shapes that it is compiled for expected ({known}), {found} found")
+        with raised():
+            return _Variant(self._artifact, number, self._threads)
 
     # What ONNX Runtime's sessions have
 

@@ -678,6 +678,19 @@ def test_artifacts_have_variants(tmp_path, x):
         session.run(None, {"x": x[:3]})
 
 
+def test_artifacts_have_more_variants_than_sessions(tmp_path, monkeypatch, x):
+    monkeypatch.setattr(isomer._session, "_MOST_VARIANTS", 2)
+    model, weights = branches()
+    compiled = isomer.compile(model, tmp_path / "model.iso", level=1, dims={"batch": (1, 2, 3, 4)})
+    session = isomer.InferenceSession(compiled.path)
+    assert session.get_inputs()[0].shape == [None, 32]
+    for size in (1, 2, 3, 4, 1, 4):
+        assert len(session._variants) == 2
+        np.testing.assert_allclose(session.run(None, {"x": x[:size]})[1], expected(x[:size], weights)[1], rtol=1e-5, atol=1e-5)
+    with pytest.raises(isomer.UsageError, match=r"\[1, 32\]; \[2, 32\]; \[3, 32\]; \[4, 32\]"):
+        session.run(None, {"x": np.ones((5, 32), np.float32)})
+
+
 def until(condition, seconds=60):
     """Whether it holds within that time."""
     end = time.monotonic() + seconds
