@@ -19,6 +19,7 @@
 #include <thread>
 
 #include "driver/load_model.h"
+#include "driver/open_records.h"
 #include "driver/told.h"
 #include "graph/interpret.h"
 #include "isomer/backend.h"
@@ -787,6 +788,8 @@ NB_MODULE(_isomer, module) {
   module.def("build", [] { return isomer::version_text() + " " + isomer::kernel::generator_version(); });
   // Code for "cpu" is made for this one.
   module.def("processor", [] { return isomer::kernel::fingerprint(isomer::kernel::host_target(), 1); });
+  // What it has learned of this machine.
+  module.def("tuned", &isomer::tuned_here, nb::call_guard<nb::gil_scoped_release>());
   module.def("available_threads", &isomer::available_threads);
   module.def("verify_weights", [](const Path& artifact) {
     nb::gil_scoped_release released;

@@ -489,7 +489,7 @@ class InferenceSession:
                 digest.update(block)
             self._files.check_unchanged()
             self._content = digest.hexdigest()
-        made_for = (self._content, _isomer.build(), _isomer.processor(), shapes, self._thread_count(), self._level,
+        made_for = (self._content, _isomer.build(), _isomer.tuned(), _isomer.processor(), shapes, self._thread_count(), self._level,
                     self._seconds, bool(self._wants_check))
         return hashlib.sha256(repr(made_for).encode()).hexdigest()
 

@@ -2,6 +2,9 @@
 
 #include <filesystem>
 
+#include "kernel/fingerprint.h"
+#include "tune/tuned.h"
+#include "util/hash.h"
 #include "util/subprocess.h"
 
 namespace isomer {
@@ -30,6 +33,20 @@ Result<kernel::Records> open_known_records(const std::string& file) {
   if (!file.empty() && !std::filesystem::exists(file, error))
     return invalid(file, "a file of records expected, found: {}", error ? error.message() : "none");
   return open_records(file);
+}
+
+std::string tuned_here() {
+  const auto records = open_records("");
+  if (!records.ok()) return "";
+  Hasher hasher;
+  for (const auto weights : {Weights::kInMemory, Weights::kInCache}) {
+    const auto best =
+        records->list_best({.generator = kernel::generator_version(), .maker = tune::maker_of("tuned", weights)});
+    if (!best.ok()) return "";
+    for (const kernel::Record& record : *best)
+      hasher.add(record.key.task.hex()).add(record.key.target).add(record.trace);
+  }
+  return hasher.finish().hex();
 }
 
 Result<kernel::Records> open_records_to_keep(const std::string& file) {

@@ -1,4 +1,5 @@
 """The package as its users call it: models made here, and those of models/."""
+import contextlib
 import copy
 import ctypes
 import gc
@@ -6,6 +7,7 @@ import json
 import os
 import pathlib
 import pickle
+import sqlite3
 import subprocess
 import sys
 import textwrap
@@ -237,6 +239,22 @@ def test_tuned_kernels_are_recorded(tmp_path):
     records = tmp_path / "records.sqlite"
     tasks = isomer.tune(branches(64)[0], trials=8, records=records)
     assert records.is_file() and tasks and all(0 < task.best_us <= task.first_us for task in tasks)
+
+
+def test_what_was_compiled_before_it_was_tuned_is_compiled_again(cache, x):
+    model, _ = branches(4)
+    kept = lambda: len(list((cache / "isomer" / "artifacts").iterdir()))
+    for _ in range(2):
+        isomer.InferenceSession(model)
+    assert kept() == 1
+    isomer.tune(model, trials=8)
+    with contextlib.closing(sqlite3.connect(cache / "isomer" / "records.sqlite")) as records:
+        # Whether tuning found anything better is a matter of times.
+        records.execute("UPDATE OR REPLACE records SET maker = replace(maker, 'default', 'tuned') WHERE maker LIKE 'default%'")
+        records.commit()
+    for _ in range(2):
+        isomer.InferenceSession(model).run(None, {"x": x})
+    assert kept() == 2
 
 
 def test_other_signals_end_the_work(tmp_path):
