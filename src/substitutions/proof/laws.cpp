@@ -7,13 +7,12 @@ namespace {
 
 /// Op(a,b) = Op(b,a)
 bool says_that_operands_commute(const verify::Law& law) {
-  const auto *left = law.left.as_application(), *right = law.right.as_application();
-  if (!left || !right || left->op != right->op || left->arguments.size() != 2 || right->arguments.size() != 2)
-    return false;
-  if (!left->parameters.empty() || !right->parameters.empty() || left->rest != right->rest) return false;
-  const auto* a = left->arguments[0].as_variable();
-  const auto* b = left->arguments[1].as_variable();
-  return a && b && *a != *b && right->arguments[0] == left->arguments[1] && right->arguments[1] == left->arguments[0];
+  const auto* left = law.left.as_application();
+  if (!left || left->arguments.size() != 2 || !left->parameters.empty()) return false;
+  const auto *a = left->arguments[0].as_variable(), *b = left->arguments[1].as_variable();
+  verify::Term::Application turned = *left;
+  std::swap(turned.arguments[0], turned.arguments[1]);
+  return a && b && *a != *b && law.right == verify::Term(std::move(turned));
 }
 
 }  // namespace

@@ -1,23 +1,10 @@
 #include "substitutions/proof/rule.h"
 
 #include <algorithm>
-#include <set>
 
-#include "graph/te/symbols.h"
 #include "verify/proof/law_family.h"
 
 namespace isomer::substitutions {
-namespace {
-
-/// Calls `look` with each integer that it says.
-template <IsOf<RuleInstance> Instance, class F>
-void for_each_dim(Instance& instance, F&& look) {
-  for (auto& [name, type] : instance.types) for_each_dim(type, look);
-  for (auto& [name, integer] : instance.names.integers) look(integer);
-  for (auto& [name, parameters] : instance.names.rests) verify::for_each_dim(parameters, look);
-}
-
-}  // namespace
 
 std::vector<verify::Term> sides(const std::vector<Output>& outputs) {
   std::vector<verify::Term> result;
@@ -55,20 +42,6 @@ Result<void> holds_at(const Rule& rule, const RuleInstance& instance, std::span<
   for (const verify::LawUse& use : rule.proof.uses) proof.uses.push_back({use.law, composed(use.bindings, names)});
   for (const Output& output : equations_at(rule, instance))
     TRY_VOID(verify::replay(proof, axioms, {output.left, output.right, {}}, instance.types, signatures));
-  // Rows let pass what some sizes behind symbols may make fit. A term that does not fit for others is no tensor: [n,n]
-  // is no [4,n].
-  std::set<std::string> open;
-  for_each_dim(instance, [&](const Dim& dim) { open.merge(isomer::names(dim)); });
-  constexpr std::pair<int64_t, int64_t> kSizes[] = {{127, 4}, {210, 30}};
-  for (const auto& [first, step] : kSizes) {
-    if (open.empty()) break;
-    verify::Bindings numbers;
-    for (const std::string& symbol : open)
-      numbers.integers.emplace(symbol, Dim(first + step * static_cast<int64_t>(numbers.integers.size())));
-    RuleInstance there = instance;
-    for_each_dim(there, [&](Dim& dim) { dim = substitute(dim, numbers); });
-    TRY_VOID(holds_at(rule, there, axioms, signatures));
-  }
   return {};
 }
 

@@ -96,13 +96,11 @@ bool is_drawn(const OpDef& op, const Parameters& rest) {
 bool has_drawn_values(const Parameters& rest) {
   return std::ranges::all_of(rest, [](const auto& named) {
     const DrawnValues* drawn = drawn_values(named.first);
-    const auto is_between = [&](const Dim& value) {
-      return value.is_constant() && drawn->low <= value.value() && value.value() <= drawn->high;
-    };
-    if (!drawn) return true;
-    if (const auto* one = std::get_if<Dim>(&named.second)) return is_between(*one);
-    const auto* several = std::get_if<std::vector<Dim>>(&named.second);
-    return several && std::ranges::all_of(*several, is_between);
+    bool are_between = true;
+    for_each_dim(named.second, [&](const Dim& value) {
+      are_between &= !drawn || (value.is_constant() && drawn->low <= value.value() && value.value() <= drawn->high);
+    });
+    return are_between;
   });
 }
 

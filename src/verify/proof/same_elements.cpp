@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "graph/all_sizes.h"
 #include "graph/edit.h"
 #include "graph/infer.h"
 #include "graph/movement.h"
@@ -160,7 +161,8 @@ class Comparison {
   /// The value's node in a graph; nothing where no row knows it.
   std::optional<Ledger::Part> node_of(int value) const {
     auto part = ledger_.part_of(value);
-    if (!part.ok() || !infer_node(part->graph, part->node).ok() || part->graph.node(part->node).is_opaque())
+    if (!part.ok() || !infer_node(part->graph, part->node).ok() || part->graph.node(part->node).is_opaque() ||
+        !fits_all_sizes(part->graph, part->node))
       return std::nullopt;
     return *std::move(part);
   }

@@ -1,8 +1,11 @@
 #include "verify/proof/spell_out.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <deque>
 
+#include "graph/all_sizes.h"
 #include "util/hash.h"
 #include "util/list_hash.h"
 #include "verify/proof/guess/spellings.h"
@@ -13,10 +16,8 @@ namespace {
 /// The same ranks, nothing known of sizes: what is equal there is so whatever the sizes are.
 std::vector<ValueType> of_any_size(std::span<const ValueType> types) {
   std::vector<ValueType> result(types.begin(), types.end());
-  for (size_t k = 0; k < result.size(); ++k)
-    if (result[k].has_shape())
-      for (size_t axis = 0; axis < result[k].shape->size(); ++axis)
-        (*result[k].shape)[axis] = Dim::symbol("d" + std::to_string(k) + "_" + std::to_string(axis));
+  int count = 0;
+  for (ValueType& type : result) for_each_dim(type, [&](Dim& dim) { dim = Dim::symbol(fmt::format("d{}", count++)); });
   return result;
 }
 
@@ -178,6 +179,17 @@ struct Hashed {
   }
 };
 
+/// Whether operands of these types fit whatever the names in their sizes stand for.
+bool fits_all_sizes(Term::Application application, std::span<const int> types, const Signatures& signatures) {
+  std::vector<ValueType> operands;
+  std::vector<Dim*> told;
+  const auto tell = [&](Dim& dim) { told.push_back(&dim); };
+  for (const int type : types) operands.push_back(signatures.type(type));
+  for (ValueType& type : operands) for_each_dim(type, tell);
+  for_each_dim(application.parameters, tell);
+  return fit_all_sizes(*application.op, operands, told, [&] { return infer_application(application, operands); });
+}
+
 /// Each value once, by number.
 template <class T>
 class Numbered {
@@ -253,8 +265,12 @@ Result<TypedOperation> typed_operation(const Term& term, std::span<const int> ty
   const auto& application = *term.as_application();
   if (!application.rest.empty())
     return unsupported(term.text(), "all parameters expected, ..{} stands for some", application.rest);
-  const auto& applied = signatures.apply(signatures.operation_id(*application.op, application.parameters), types);
+  const int operation = signatures.operation_id(*application.op, application.parameters);
+  const auto& applied = signatures.apply(operation, types);
   if (!applied.ok()) return applied.error();
+  if (!signatures.remembered(fmt::format("{} of {}", operation, fmt::join(types, ",")),
+                             [&] { return fits_all_sizes(application, types, signatures); }))
+    return invalid(term.text(), "operands that fit whatever their sizes are expected");
   const auto output = static_cast<size_t>(application.output);
   if (output >= applied->types.size())
     return invalid(term.text(), "an output below {} expected, {} found", applied->types.size(), output);
