@@ -51,6 +51,34 @@ class ForgedProofs : public testing::Test {
   const ModelFiles files_{folder_.path() / "in.onnx", folder_.path() / "out.onnx", folder_.path() / "out.proof"};
 };
 
+/// A size is none of the indices and bounds that elements are spoken of with.
+TEST_F(ForgedProofs, CallASizeAsIndicesAre) {
+  constexpr const char *kAll = "ReduceMax(MaxPool(x){kernel_shape=[2],pads=[1,1],strides=[256]}){axes=[2],keepdims=1}",
+                       *kFirst =
+                           "Slice(MaxPool(x){kernel_shape=[2],pads=[1,1],strides=[256]}){axes=[2],ends=[1],starts=[0]}";
+  const std::string proof = fmt::format(
+      "rules\nr\treassociated\t{0} = {1}\tx:float32[2,1,300]\n\telements ; left={0} ; right={1}\n"
+      "steps\nrule\tr\tx=@x\noutput\n",
+      kAll, kFirst);
+  constexpr std::string_view kModel = R"(opset 18
+graph g(x: float32[256,1,{0}]) -> (y: float32[256,1,1]) {{
+  a: int64[1] = {{2}}
+  s: int64[1] = {{0}}
+  e: int64[1] = {{1}}
+  p = MaxPool(x) {{kernel_shape = [2], pads = [1, 1], strides = [256]}}
+  y = {1}
+}})";
+  const auto refused = [&](const std::string& size) {
+    return refusal(fmt::format(kModel, size, "ReduceMax(p, a)"), fmt::format(kModel, size, "Slice(p, s, e, a)"), proof);
+  };
+  EXPECT_EQ(refused("200"), "");
+  for (const char* letter : {"i", "r", "t", "q", "j", "size ", "bound "})
+    for (int number = 0; number < 8; ++number)
+      EXPECT_THAT(refused(fmt::format("\"{}{}\"", letter, number)), HasSubstr("step 1")) << letter << number;
+  for (const char* name : {"N", "joined", "d0_2", "size"})
+    EXPECT_THAT(refused(fmt::format("\"{}\"", name)), HasSubstr("step 1"));
+}
+
 /// A product of [1,n] and [min(n,256),1] is none for most n, whatever it is for two of them.
 TEST_F(ForgedProofs, GoThroughTermsThatAreNoTensors) {
   constexpr std::string_view kSizes[] = {"min(x_1,256)", "x_1 + (x_1 - 127)*(x_1 - 210)", "max(x_1,127) + 0*x_1"};

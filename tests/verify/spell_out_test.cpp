@@ -81,6 +81,24 @@ TEST(Spelling, LeavesIntegersThatAreRead) {
   }
 }
 
+/// Sizes that parameters say are none of the operands', whatever files call them.
+TEST(Spelling, DoesNotHangOnNamesOfSizes) {
+  const auto spelled_with = [&](const std::string& name, const std::string& text) {
+    Signatures signatures;
+    std::string named = text;
+    for (size_t at = 0; (at = named.find('?')) != std::string::npos;) named.replace(at, 1, name);
+    const auto spelled = spelled_out(*parse_term(named), types_of({"x[4,5] y[4,5]", ""}), signatures);
+    EXPECT_TRUE(spelled.ok()) << named;
+    std::string result = spelled->term.text();
+    for (size_t at = 0; (at = result.find(name, at)) != std::string::npos;) result.replace(at, name.size(), "?");
+    return result;
+  };
+  for (const char* text : {"Slice(x){ends=[?],starts=[0]}", "Slice(x){ends=[4,?],starts=[0,0]}",
+                           "Slice(x){ends=[?,?],starts=[0,1]}", "Expand(Slice(x){ends=[1],starts=[0]}){shape=[?,5]}"})
+    for (const char* name : {"d0", "d1", "d0_0", "d0_1", "\"said n\""})
+      EXPECT_EQ(spelled_with(name, text), spelled_with("n_size", text)) << name;
+}
+
 TEST(Spelling, NamesWhatIsWrong) {
   Signatures signatures;
   const auto says = [&](const char* types, const char* term, const char* why) {

@@ -6,6 +6,7 @@
 #include <deque>
 
 #include "graph/all_sizes.h"
+#include "graph/te/symbols.h"
 #include "util/hash.h"
 #include "util/list_hash.h"
 #include "verify/proof/guess/spellings.h"
@@ -57,6 +58,9 @@ class Speller {
   Reading reading(const Parameters& parameters, const std::vector<ValueType>& types) const {
     Term::Application changed = application_;
     changed.parameters = parameters;
+    // Generic sizes are none that parameters say, whatever these are called.
+    const auto rename = [](const std::string& name) { return te::symbol("said " + name); };
+    if (&types == &generic_) for_each_dim(changed.parameters, [&](Dim& said) { said = with_symbols(said, rename); });
     auto text = program_text(changed, types);
     return text.ok() ? Reading(*std::move(text)) : std::nullopt;
   }
