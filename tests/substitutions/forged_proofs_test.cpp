@@ -51,6 +51,28 @@ class ForgedProofs : public testing::Test {
   const ModelFiles files_{folder_.path() / "in.onnx", folder_.path() / "out.onnx", folder_.path() / "out.proof"};
 };
 
+/// What was found of x[4] is not what is asked of x[9], however the other variables are called.
+TEST_F(ForgedProofs, DoNotReuseWhatOtherTypesWereAskedFor) {
+  constexpr const char *kWhole = "ReduceSum(b){axes=[0],keepdims=1}",
+                       *kPart = "ReduceSum(Slice(b){axes=[0],ends=[4],starts=[0]}){axes=[0],keepdims=1}";
+  const std::string rules = fmt::format(
+      "rules\nr\treassociated\t{0} = {1}\tb:float32[4]\n\telements ; left={0} ; right={1}\nsteps\n", kWhole, kPart);
+  constexpr std::string_view kModel = R"(opset 18
+graph g(x: float32[9], u: float32[4]) -> (y: float32[1]) {{
+  a: int64[1] = {{0}}
+  e: int64[1] = {{4}}
+  {}
+  y = ReduceSum({}, a)
+}})";
+  const std::string input = fmt::format(kModel, "", "x"), output = fmt::format(kModel, "z = Slice(x, a, e, a)", "z");
+  EXPECT_EQ(refusal(input, input, rules + "rule\tr\tb=@u\noutput\n"), "");
+  EXPECT_THAT(refusal(input, output, rules + "rule\tr\tb=@u\nrule\tr\tb=@x\noutput\n"), HasSubstr("step 2"));
+  EXPECT_THAT(refusal(input, output,
+                      rules + "rule\tr\ta;q:float32[4];b:float32[9];c=@u ; b=@u\n"
+                              "rule\tr\ta;q=@u ; b=@x ; c:float32[4];b=@u\noutput\n"),
+              HasSubstr("step 2"));
+}
+
 /// A size is none of the indices and bounds that elements are spoken of with.
 TEST_F(ForgedProofs, CallASizeAsIndicesAre) {
   constexpr const char *kAll = "ReduceMax(MaxPool(x){kernel_shape=[2],pads=[1,1],strides=[256]}){axes=[2],keepdims=1}",

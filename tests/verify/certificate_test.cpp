@@ -29,6 +29,14 @@ TEST(Certificates, WithoutAnEquationNothingFollows) {
   }
 }
 
+/// Terms are told apart by what they are, not by how they are written.
+TEST(Certificates, NamesMeanNothing) {
+  const Term seven = term("7"), operand = term("x"), shown = term("Shape(x)");
+  EXPECT_FALSE(follows({}, Term::variable("7"), seven));
+  EXPECT_FALSE(follows({}, Term::variable("Shape(x)"), shown));
+  EXPECT_FALSE(follows({{Term::variable("x)"), operand}}, Term::variable("Shape(x)"), shown));
+}
+
 TEST(Certificates, NothingFollowsFromChangedEquations) {
   const MergedProducts merged;
   for (const char* other : {"Split(Concat(MatMul(x,v),MatMul(x,w)){axis=1}){axis=0,split=[v_1,w_1]}.1",

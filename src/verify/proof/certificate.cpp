@@ -11,17 +11,16 @@ class Congruence {
  public:
   int node(const Term& term) {
     if (const auto known = nodes_.find(term); known != nodes_.end()) return known->second;
-    Node made;
+    std::vector<int> arguments;
+    Term symbol = term;
     if (const auto* application = term.as_application()) {
-      for (const Term& argument : application->arguments) made.arguments.push_back(node(argument));
-      Term::Application symbol = *application;
-      symbol.arguments.clear();
-      made.symbol = Term(std::move(symbol)).text();
-    } else {
-      made.symbol = term.text();
+      for (const Term& argument : application->arguments) arguments.push_back(node(argument));
+      Term::Application bare = *application;
+      bare.arguments.clear();
+      symbol = Term(std::move(bare));
     }
     const int id = static_cast<int>(list_.size());
-    list_.push_back(std::move(made));
+    list_.emplace_back(symbols_.emplace(std::move(symbol), id).first->second, std::move(arguments));
     leader_.push_back(id);
     nodes_.emplace(term, id);
     return id;
@@ -37,11 +36,11 @@ class Congruence {
   void close() {
     for (bool changed = true; changed;) {
       changed = false;
-      std::map<std::pair<std::string, std::vector<int>>, int> seen;
+      std::map<Node, int> seen;
       for (int id = 0; id < static_cast<int>(list_.size()); ++id) {
-        std::vector<int> arguments;
-        for (const int argument : list_[id].arguments) arguments.push_back(leader(argument));
-        const auto [first, is_new] = seen.emplace(std::pair(list_[id].symbol, std::move(arguments)), id);
+        Node canonical = list_[id];
+        for (int& argument : canonical.second) argument = leader(argument);
+        const auto [first, is_new] = seen.emplace(std::move(canonical), id);
         if (is_new || leader(id) == leader(first->second)) continue;
         merge(id, first->second);
         changed = true;
@@ -50,13 +49,10 @@ class Congruence {
   }
 
  private:
-  struct Node {
-    std::string symbol;
-    std::vector<int> arguments;
-  };
+  using Node = std::pair<int, std::vector<int>>;  ///< symbol and arguments
   std::vector<Node> list_;
   std::vector<int> leader_;
-  std::unordered_map<Term, int, TermHash> nodes_;
+  std::unordered_map<Term, int, TermHash> nodes_, symbols_;
 };
 
 }  // namespace

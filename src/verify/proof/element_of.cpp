@@ -316,9 +316,10 @@ Result<ValueType> ElementReader::type_of(const Term& term) {
 }
 
 Result<const ElementReader::Read*> ElementReader::read(const Term& term) {
-  const auto [found, is_new] = reads_.emplace(term.text(), Read());
+  const auto [found, is_new] = reads_.emplace(term, Read());
+  Read& result = found->second;
   // What could not be read once has no outputs.
-  if (!is_new) return &found->second;
+  if (!is_new) return &result;
   const Term::Application& application = *term.as_application();
   std::vector<ValueType> types;
   for (const Term& argument : application.arguments) {
@@ -328,8 +329,8 @@ Result<const ElementReader::Read*> ElementReader::read(const Term& term) {
   }
   TRY(std::vector<ValueType> outputs, infer_application(application, types));
   TRY(ApplicationProgram made, program_of(application, types));
-  found->second = {std::move(made), std::move(outputs)};
-  return &found->second;
+  result = {std::move(made), std::move(outputs)};
+  return &result;
 }
 
 Result<Element> ElementReader::element(const Term& term, const std::vector<te::Expr>& index) {

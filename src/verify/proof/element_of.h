@@ -2,8 +2,8 @@
 // that are names.
 #pragma once
 
-#include <map>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "verify/proof/element.h"
@@ -37,7 +37,7 @@ class ElementReader {
   const VariableTypes& variables_;
   ElementMaker& make_;
   bool computes_integers_;
-  std::map<std::string, Read> reads_;  ///< by the application's text
+  std::unordered_map<Term, Read, TermHash> reads_;
 };
 
 }  // namespace isomer::verify

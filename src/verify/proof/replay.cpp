@@ -37,10 +37,11 @@ bool holds_at_numbers(const StatedAxiom& axiom, const Law& at, Bindings open, co
          !fails_at_numbers(axiom, open);
 }
 
-std::string text_of(const VariableTypes& types) {
-  std::string result;
-  for (const auto& [name, type] : types) result += fmt::format(";{}:{}", name, type.text());
-  return result;
+/// What is asked of these variables; names may be any, so that each says where it ends.
+std::string question(const VariableTypes& types, std::string_view what, const Law& law, Signatures& signatures) {
+  std::string of;
+  for (const auto& [name, type] : types) of += fmt::format("{} {} {} ", signatures.type_id(type), name.size(), name);
+  return fmt::format("{}{}: {}", of, what, law.text());
 }
 
 /// What a use without a law says.
@@ -51,9 +52,9 @@ Result<Law> equal_by_elements(const Bindings& bindings, const VariableTypes& typ
   TRY(Law sides, spelled_claim({left->second, right->second, {}}, types, signatures));
   std::vector<ValueType> all_types;
   for (const auto& [name, type] : types) all_types.push_back(type);
-  const bool holds = is_drawn("any of floats", all_types) && signatures.remembered(sides.text() + text_of(types), [&] {
-    return !why_not_proved({sides, types, {}, true, false}, nullptr);
-  });
+  const bool holds = is_drawn("any of floats", all_types) &&
+                     signatures.remembered(question(types, "elements", sides, signatures),
+                                           [&] { return !why_not_proved({sides, types, {}, true, false}, nullptr); });
   if (!holds) return invalid(sides.text(), "floats, and the same elements on both sides expected");
   return sides;
 }
@@ -125,7 +126,7 @@ Result<Law> instance_of(const StatedAxiom& axiom, const Bindings& bindings, cons
   const Bindings numbers{{}, all.integers, all.rests};
   const Law at{substitute(law.left, numbers), substitute(law.right, numbers), {}};
   if ((!is_filled || !numbers.rests.empty() || !integer_names(law).empty()) &&
-      !signatures.remembered(fmt::format("{};{}{}", law.text(), at.text(), text_of(variable_types)),
+      !signatures.remembered(question(variable_types, axiom.name, at, signatures),
                              [&] { return holds_at_numbers(axiom, at, numbers, variable_types, is_filled); }))
     return invalid(law.text(), "numbers and sizes expected for which the law is proved, others found");
   return sides;

@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "graph/te/print.h"
+#include "graph/te/syntax.h"
 #include "util/hash.h"
 
 namespace isomer::verify {
@@ -71,7 +72,7 @@ std::string text(const Parameter& parameter) {
   return std::visit(te::Overloaded{[](const Dim& integer) { return integer.text(); },
                                    [](const std::vector<Dim>& integers) { return texts(integers); },
                                    [](float number) { return te::Number(double{number}).text(); },
-                                   [](const std::string& string) { return fmt::format("\"{}\"", string); }},
+                                   [](const std::string& string) { return te::quoted(string); }},
                     parameter);
 }
 
