@@ -5,6 +5,7 @@
 #include "support/files.h"
 #include "verify/claim_support.h"
 #include "verify/prover/smt.h"
+#include "verify/prover/smt_facts.h"
 
 namespace isomer::verify::test {
 namespace {
@@ -117,6 +118,17 @@ TEST(Z3, AfterAnErrorThereIsNoAnswer) {
     EXPECT_THAT(solver->unsat_core(kEquations, term("x"), term("y")).error().message(),
                 HasSubstr("the process has ended"));
   }
+}
+
+/// A size may be called anything: what has no quotes is not told, rather than read as something else.
+TEST(Z3, IsToldNoNameThatEndsItsQuotes) {
+  ElementMaker make;
+  for (const char* name : {"n| Int)(assert false)(declare-const |m", "n|", "\\"}) {
+    const te::Expr size = te::symbol(name);
+    EXPECT_EQ(smt_text(size), std::nullopt);
+    EXPECT_EQ(smt_facts(std::span(&size, 0), std::span(&size, 1), make), std::nullopt);
+  }
+  EXPECT_EQ(smt_text(te::symbol("size n")), "|size n|");
 }
 
 }  // namespace

@@ -84,7 +84,11 @@ std::optional<std::string> smt_text(const te::Expr& expr) {
         if (expr.dtype() == DataType::kBool) return value != 0 ? "true" : "false";
         return value < 0 ? fmt::format("(- {})", -value) : fmt::format("{}", value);
       },
-      [&](const te::Symbol& e) -> Text { return "|" + e.name + "|"; }, [&](const te::Binary& e) { return binary(e); },
+      [&](const te::Symbol& e) -> Text {
+        // What SMT-LIB has no quotes for would be read as something else.
+        return e.name.find_first_of("|\\") == std::string::npos ? Text("|" + e.name + "|") : std::nullopt;
+      },
+      [&](const te::Binary& e) { return binary(e); },
       [&](const te::Unary& e) -> Text {
         const Text operand = smt_text(e.operand);
         if (!operand) return std::nullopt;
@@ -108,8 +112,10 @@ std::optional<std::string> smt_facts(std::span<const te::Expr> facts, std::span<
     for (const te::Expr& expr : exprs) all.merge(names(expr));
   std::string result;
   for (const std::string& name : all) {
-    result += fmt::format("(declare-const |{}| Int)\n", name);
-    if (!make.is_bounded(name)) result += fmt::format("(assert (>= |{}| {}))\n", name, make.least(name));
+    const Text symbol = smt_text(te::symbol(name));
+    if (!symbol) return std::nullopt;
+    result += fmt::format("(declare-const {} Int)\n", *symbol);
+    if (!make.is_bounded(name)) result += fmt::format("(assert (>= {} {}))\n", *symbol, make.least(name));
   }
   for (const te::Expr& fact : facts) {
     const Text text = smt_text(fact);
