@@ -132,6 +132,7 @@ Result<Equivalence> on_inputs(Graph& graph, const std::string& file, const Compa
 /// What is expected is the artifact's.
 void exchange(Difference& difference) {
   std::swap(difference.expected, difference.found);
+  std::swap(difference.expected_integer, difference.found_integer);
   std::swap(difference.expected_type, difference.found_type);
 }
 

@@ -467,6 +467,29 @@ TEST(Compare, WhereTheyAgreeInTheirOwnPrecisionTheRestIsSetAside) {
   EXPECT_FALSE(compared_on(-2147483648, wrong).passed());
 }
 
+/// Hashes, times in nanoseconds, masks: doubles end at 53 bits.
+TEST(Compare, IntegersCountToTheirLastBit) {
+  const auto sum = [](const std::string& type, const std::string& number) {
+    return *parse_graph(fmt::format(
+        "opset 17\ngraph g(x: {0}[4]) -> (y: {0}[4]) {{\n  c: {0}[] = {{{1}}}\n  y = Add(x, c)\n}}", type, number));
+  };
+  struct Case {
+    std::string type, one, other;
+  };
+  for (const Case& each : {Case{"int64", "1152921504606846976", "1152921504606846977"},
+                           Case{"uint64", "9223372036854775809", "9223372036854775810"}}) {
+    const DataType dtype = each.type == "int64" ? DataType::kInt64 : DataType::kUInt64;
+    const std::vector<te::Array> zeros = {te::Array::integers(dtype, {4}, std::vector<int64_t>(4))};
+    const Graph one = sum(each.type, each.one), other = sum(each.type, each.other);
+    EXPECT_TRUE(compare_models_on(one, one, {zeros}, 1)->passed());
+    const auto differs = compare_models_on(one, other, {zeros}, 1);
+    ASSERT_FALSE(differs->passed()) << each.type;
+    EXPECT_EQ(differs->difference->text(),
+              fmt::format("y[0]: {} expected, {} found (allowed difference 0)", each.one, each.other));
+    EXPECT_EQ(differs->max_abs_error, 1);
+  }
+}
+
 constexpr std::string_view kDivision = R"(opset 17
 graph g(x: int64[4], y: int64[4]) -> (z: int64[4]) {
   three: int64[] = {3}

@@ -342,8 +342,7 @@ void compare_output(const std::string& name, const te::Array& expected, const te
   if (worst == 0) return;
   result.max_error_over_bound = std::max(result.max_error_over_bound, allowed > 0 ? worst / allowed : INFINITY);
   if (worst > allowed && !result.difference)
-    result.difference = {name, unflatten(worst_at, expected.dims()), expected.as_double(worst_at),
-                         found.as_double(worst_at), allowed};
+    result.difference = difference_at(name, expected, found, worst_at, allowed);
 }
 
 Result<Equivalence> compare_with(const Graph& reference, const RunModel& candidate,

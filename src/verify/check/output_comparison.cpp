@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "graph/te/integer_algebra.h"
+
 namespace isomer {
 namespace {
 
@@ -66,13 +68,40 @@ double distance(double a, double b) {
   return a == b ? 0 : std::fabs(a - b);
 }
 
+bool is_integer(DataType dtype) { return is_int(dtype) || dtype == DataType::kBool; }
+
+__int128 integer_at(const te::Array& array, int64_t element) {
+  return te::unwrap(array.dtype(), array.integer(element));
+}
+
+/// The same of elements of two arrays of one type, of integers without rounding either.
+double distance(const te::Array& a, const te::Array& b, int64_t element) {
+  if (!is_integer(a.dtype())) return distance(a.as_double(element), b.as_double(element));
+  const __int128 between = integer_at(a, element) - integer_at(b, element);
+  return static_cast<double>(between < 0 ? -between : between);
+}
+
 }  // namespace
 
 std::string Difference::text() const {
   if (!refusal.empty()) return fmt::format("outputs expected, none found: {}", refusal);
   if (!expected_type.empty()) return fmt::format("{}: {} expected, {} found", output, expected_type, found_type);
-  return fmt::format("{}[{}]: {:.9g} expected, {:.9g} found (allowed difference {:.3g})", output, fmt::join(index, ","),
-                     expected, found, bound);
+  const auto number = [](double value, const std::string& integer) {
+    return integer.empty() ? fmt::format("{:.9g}", value) : integer;
+  };
+  return fmt::format("{}[{}]: {} expected, {} found (allowed difference {:.3g})", output, fmt::join(index, ","),
+                     number(expected, expected_integer), number(found, found_integer), bound);
+}
+
+Difference difference_at(const std::string& output, const te::Array& expected, const te::Array& found, int64_t element,
+                         double bound) {
+  Difference difference{output, unflatten(element, expected.dims()), expected.as_double(element),
+                        found.as_double(element), bound};
+  if (is_integer(expected.dtype())) {
+    difference.expected_integer = fmt::format("{}", integer_at(expected, element));
+    difference.found_integer = fmt::format("{}", integer_at(found, element));
+  }
+  return difference;
 }
 
 Difference difference_of_types(const std::string& output, const te::Array& expected, const te::Array& found) {
@@ -112,6 +141,7 @@ double underflow_threshold(DataType dtype) {
 }
 
 double difference_of(const te::Array& expected, const te::Array& found, int64_t element) {
+  if (is_integer(expected.dtype())) return distance(expected, found, element);
   const double there = found.as_double(element);
   double wanted = expected.as_double(element);
   if (std::isinf(there) && is_float(expected.dtype())) wanted = round_to(expected.dtype(), wanted);
@@ -166,7 +196,7 @@ void OutputComparison::find_suspects(const te::Array* rounded) {
   for (int64_t i = 0; i < expected_.count(); ++i) {
     const double difference = difference_of(expected_, found_, i);
     if (difference == 0) continue;
-    const double moved = rounded ? distance(expected_.as_double(i), rounded->as_double(i)) : 0;
+    const double moved = rounded ? distance(expected_, *rounded, i) : 0;
     const bool is_far = moved > kFarBeyond * std::max(smooth_, floor_at(i) / kErrorRatio);
     const double bound = bound_at(i, is_far ? 0 : moved);
     if (difference <= strictness_.within * bound) {
@@ -204,7 +234,7 @@ void OutputComparison::use_moved(const te::Array& moved, double half_ulps) {
   if (is_comparable() && !dims_move_)
     for (Suspect& suspect : suspects_) {
       double& furthest = half_ulps >= kWide ? suspect.wide : suspect.narrow;
-      suspect.take(furthest, distance(expected_.as_double(suspect.element), moved.as_double(suspect.element)));
+      suspect.take(furthest, distance(expected_, moved, suspect.element));
     }
   judge();
 }
@@ -214,8 +244,7 @@ void OutputComparison::use_moved_as_sums(const te::Array& moved, double half_ulp
   sums_ = half_ulps;
   if (moved.dims() != expected_.dims()) dims_move_ = true;
   if (is_comparable() && !dims_move_)
-    for (Suspect& suspect : suspects_)
-      suspect.take(suspect.sums, distance(expected_.as_double(suspect.element), moved.as_double(suspect.element)));
+    for (Suspect& suspect : suspects_) suspect.take(suspect.sums, distance(expected_, moved, suspect.element));
   judge();
 }
 
@@ -318,8 +347,7 @@ void OutputComparison::judge() {
     max_error_over_bound_ = std::max(max_error_over_bound_, share);
     if (judged == Verdict::kAgrees || (difference_ && share <= worst)) continue;
     worst = share;
-    difference_ = {name_, unflatten(suspect.element, expected_.dims()), expected_.as_double(suspect.element),
-                   found_.as_double(suspect.element), bound};
+    difference_ = difference_at(name_, expected_, found_, suspect.element, bound);
   }
   settled_ = !difference_ && (knows_rounding_ || max_error_over_bound_ <= kClearlyWithin);
 }

@@ -19,6 +19,8 @@ struct Difference {
   double expected = 0;
   double found = 0;
   double bound = 0;
+  /// All their digits, where they are integers.
+  std::string expected_integer = {}, found_integer = {};
   /// Why the other model does not run on inputs that the reference runs on; then that is all.
   std::string refusal = {};
   /// "float32[4]", where the outputs' types or shapes differ; then that is all.
@@ -28,6 +30,9 @@ struct Difference {
   std::string text() const;
 };
 
+/// Of one element.
+Difference difference_at(const std::string& output, const te::Array& expected, const te::Array& found, int64_t element,
+                         double bound);
 /// Of outputs whose types or shapes differ.
 Difference difference_of_types(const std::string& output, const te::Array& expected, const te::Array& found);
 
@@ -49,6 +54,7 @@ double unit_roundoff(DataType dtype);
 double underflow_threshold(DataType dtype);
 
 /// |found - expected|, infinite where only one of them is a number; what the type has no number for is infinite.
+/// Integers count to their last bit.
 double difference_of(const te::Array& expected, const te::Array& found, int64_t element);
 
 /// Half places of the two kinds of movement: what rounding is, and more, for other orders of sums and for finding
