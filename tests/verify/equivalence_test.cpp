@@ -490,6 +490,48 @@ TEST(Compare, IntegersCountToTheirLastBit) {
   }
 }
 
+TEST(Compare, WhatHasNoElementsWhereDataDecideIsNotCompared) {
+  const auto kept = [](double factor) {
+    return *parse_graph(fmt::format(R"(opset 17
+graph g(x: float32[32]) -> (y) {{
+  limit: float32[] = {{100}}
+  factor: float32[] = {{{}}}
+  m = Greater(x, limit)
+  c = Compress(x, m) {{axis = 0}}
+  y = Mul(c, factor)
+}})",
+                                    factor));
+  };
+  const auto on = [](const Graph& one, const Graph& other, double value) {
+    const std::vector<te::Array> inputs = {te::Array::reals(DataType::kFloat32, {32}, std::vector<double>(32, value))};
+    return *compare_models_on(one, other, {inputs}, 1);
+  };
+  const Equivalence none = on(kept(1), kept(-7), 1);
+  EXPECT_TRUE(none.passed());
+  EXPECT_TRUE(none.uncompared().starts_with("nothing of output y could be compared: there is no element"))
+      << none.uncompared();
+  EXPECT_EQ(none.warnings().size(), 1);
+  EXPECT_FALSE(on(kept(1), kept(-7), 101).passed());
+  EXPECT_EQ(on(kept(1), kept(1), 101).uncompared(), "");
+  const Graph empty = *parse_graph("opset 17\ngraph g(x: float32[0,3]) -> (y: float32[0,3]) {\n  y = Relu(x)\n}");
+  const std::vector<te::Array> nothing = {te::Array::reals(DataType::kFloat32, {0, 3}, {})};
+  EXPECT_EQ(compare_models_on(empty, empty, {nothing}, 1)->uncompared(), "") << "its type says so";
+}
+
+TEST(Compare, WhatIsMostlyNoNumberIsSaid) {
+  const Graph roots = *parse_graph("opset 17\ngraph g(x: float32[100]) -> (y: float32[100]) {\n  y = Sqrt(x)\n}");
+  const auto warnings = [&](int negative) {
+    std::vector<double> x(100, 4);
+    std::fill_n(x.begin(), negative, -4);
+    const std::vector<te::Array> inputs = {te::Array::reals(DataType::kFloat32, {100}, x)};
+    return compare_models_on(roots, roots, {inputs}, 1)->warnings();
+  };
+  EXPECT_TRUE(warnings(1).empty());
+  ASSERT_EQ(warnings(99).size(), 1);
+  EXPECT_TRUE(warnings(99)[0].starts_with("output y: 99 % of the elements are infinite or no numbers"))
+      << warnings(99)[0];
+}
+
 constexpr std::string_view kDivision = R"(opset 17
 graph g(x: int64[4], y: int64[4]) -> (z: int64[4]) {
   three: int64[] = {3}

@@ -22,8 +22,8 @@ constexpr double kSumRatio = 4;
 constexpr double kMostOfSums = 1024;
 /// Input sets that the reference doesn't run on, before it is taken for a model that runs on none.
 constexpr int kMostFailures = 8;
-/// Share of an output that may be set aside without a word.
-constexpr double kFewSetAside = 0.01;
+/// Share of an output that may be set aside, or not finite, without a word.
+constexpr double kFewUncompared = 0.01;
 
 std::string with_commas(int64_t count) {
   const std::string digits = fmt::format("{}", count);
@@ -41,6 +41,11 @@ double largest(const te::Array& array) {
     if (const double magnitude = std::fabs(array.as_double(i)); std::isfinite(magnitude))
       result = std::max(result, magnitude);
   return result;
+}
+
+OutputCoverage& coverage_of(const std::string& name, Equivalence& result) {
+  const auto known = std::ranges::find(result.outputs, name, &OutputCoverage::name);
+  return known == result.outputs.end() ? result.outputs.emplace_back(OutputCoverage{.name = name}) : *known;
 }
 
 }  // namespace
@@ -80,6 +85,14 @@ double sum_units(const Graph& graph) { return kSumRatio * std::sqrt(stage_sizes(
 
 double sum_bound(const te::Array& exact, double units) { return units * unit_roundoff(exact.dtype()) * largest(exact); }
 
+OutputCoverage& OutputCoverage::operator+=(const OutputCoverage& other) {
+  elements += other.elements;
+  set_aside += other.set_aside;
+  not_finite += other.not_finite;
+  may_be_empty |= other.may_be_empty;
+  return *this;
+}
+
 int64_t Equivalence::elements() const {
   int64_t sum = 0;
   for (const OutputCoverage& output : outputs) sum += output.elements;
@@ -107,28 +120,34 @@ std::string Equivalence::uncompared() const {
   for (const OutputCoverage& output : outputs)
     if (!output.is_compared()) names.push_back(output.name);
   if (names.empty()) return "";
-  return fmt::format("nothing of output{} {} could be compared: no element is finite, or rounding decides them",
-                     names.size() == 1 ? "" : "s", fmt::join(names, ", "));
+  return fmt::format(
+      "nothing of output{} {} could be compared: there is no element, none is finite, or rounding decides them",
+      names.size() == 1 ? "" : "s", fmt::join(names, ", "));
 }
 
 std::vector<std::string> Equivalence::warnings() const {
   std::vector<std::string> result;
   if (std::string nothing = uncompared(); !nothing.empty()) result.push_back(std::move(nothing));
-  for (const OutputCoverage& output : outputs)
-    if (const double percent = 100 * output.share_set_aside(); percent > 100 * kFewSetAside && output.is_compared())
+  const auto percent = [](double share) {
+    return share < 0.1 ? fmt::format("{:.2g} %", 100 * share) : fmt::format("{:.0f} %", std::floor(100 * share));
+  };
+  for (const OutputCoverage& output : outputs) {
+    if (!output.is_compared()) continue;
+    if (const double share = output.share_of(output.set_aside); share > kFewUncompared)
       result.push_back(
-          fmt::format("output {}: {} % of the elements differ where rounding decides them, in the "
+          fmt::format("output {}: {} of the elements differ where rounding decides them, in the "
                       "model itself too: they were not compared",
-                      output.name, percent < 10 ? fmt::format("{:.2g}", percent) : fmt::format("{:.0f}", percent)));
+                      output.name, percent(share)));
+    if (const double share = output.share_of(output.not_finite); share > kFewUncompared)
+      result.push_back(
+          fmt::format("output {}: {} of the elements are infinite or no numbers, in both models: they say "
+                      "little of whether these are the same",
+                      output.name, percent(share)));
+  }
   return result;
 }
 
 namespace {
-
-OutputCoverage& coverage_of(const std::string& name, Equivalence& result) {
-  const auto known = std::ranges::find(result.outputs, name, &OutputCoverage::name);
-  return known == result.outputs.end() ? result.outputs.emplace_back(OutputCoverage{.name = name}) : *known;
-}
 
 using NamedTensors = std::vector<std::pair<std::string, te::Array>>;
 
@@ -139,11 +158,35 @@ NamedTensors tensors_of(const Graph& graph, const std::vector<te::Array>& output
   return tensors;
 }
 
+/// Of each of these tensors what is known of the output that it is or is an element of.
+struct OutputFacts {
+  bool may_be_empty = false;  ///< where its type doesn't say so already
+};
+
+bool may_be_empty(const ValueType& type) { return !type.has_shape() || !element_count(*type.shape).is(0); }
+
+std::vector<OutputFacts> facts_of(const Graph& graph, const std::vector<te::Array>& outputs) {
+  std::vector<OutputFacts> facts;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const OutputFacts same = {may_be_empty(graph.value(graph.outputs()[i]).type)};
+    facts.resize(facts.size() + te::named_tensors("", outputs[i]).size(), same);
+  }
+  return facts;
+}
+
 /// Both tensors, both without a value, or sequences of as many elements that are alike.
 bool are_alike(const te::Array& a, const te::Array& b) {
   const auto *left = a.sequence_elements(), *right = b.sequence_elements();
   if (!left || !right) return a.is_tensor() == b.is_tensor() && a.is_none() == b.is_none();
   return std::ranges::equal(*left, *right, are_alike);
+}
+
+void add(const OutputComparison& output, bool may_be_empty, Equivalence& result) {
+  coverage_of(output.name(), result) +=
+      {output.name(), output.elements(), output.set_aside(), output.not_finite(), may_be_empty};
+  result.max_abs_error = std::max(result.max_abs_error, output.max_abs_error());
+  result.max_error_over_bound = std::max(result.max_error_over_bound, output.max_error_over_bound());
+  if (!result.difference) result.difference = output.difference();
 }
 
 /// One run's outputs, and the reference moved until it is known which of them rounding decides.
@@ -153,7 +196,8 @@ class RunComparison {
                 const ComparisonEffort& effort)
       : run_reference_(run_reference), run_candidate_(run_candidate), effort_(effort) {}
 
-  Result<void> run(NamedTensors expected, NamedTensors found, double units) {
+  Result<void> run(NamedTensors expected, NamedTensors found, std::vector<OutputFacts> facts, double units) {
+    facts_ = std::move(facts);
     sums_ = std::min(units, kMostOfSums);
     for (size_t i = 0; i < expected.size(); ++i)
       outputs_.emplace_back(std::move(expected[i].first), std::move(expected[i].second), std::move(found[i].second),
@@ -182,15 +226,7 @@ class RunComparison {
   }
 
   void add_to(Equivalence& result) const {
-    for (const OutputComparison& output : outputs_) {
-      OutputCoverage& coverage = coverage_of(output.name(), result);
-      coverage.elements += output.elements();
-      coverage.set_aside += output.set_aside();
-      coverage.not_finite += output.not_finite();
-      result.max_abs_error = std::max(result.max_abs_error, output.max_abs_error());
-      result.max_error_over_bound = std::max(result.max_error_over_bound, output.max_error_over_bound());
-      if (!result.difference) result.difference = output.difference();
-    }
+    for (size_t i = 0; i < outputs_.size(); ++i) add(outputs_[i], facts_[i].may_be_empty, result);
     result.movements = std::max(result.movements, movements_);
     ++result.runs;
   }
@@ -223,7 +259,8 @@ class RunComparison {
   const RunInterpreted& run_candidate_;
   const ComparisonEffort& effort_;
   std::vector<OutputComparison> outputs_;
-  double sums_ = 0;  ///< half places that the candidate's sums may be off
+  std::vector<OutputFacts> facts_;  ///< of the same
+  double sums_ = 0;                 ///< half places that the candidate's sums may be off
   int movements_ = 0;
 };
 
@@ -315,7 +352,8 @@ Result<void> compare_outputs(const Graph& reference, const RunInterpreted& run, 
   };
   const RunInterpreted run_tensors = tensors_only(run), candidate_tensors = tensors_only(candidate);
   RunComparison comparison(run_tensors, candidate_tensors, effort);
-  TRY_VOID(comparison.run(std::move(expected_tensors), tensors_of(reference, found), units));
+  TRY_VOID(
+      comparison.run(std::move(expected_tensors), tensors_of(reference, found), facts_of(reference, expected), units));
   comparison.add_to(result);
   return {};
 }

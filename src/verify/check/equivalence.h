@@ -47,10 +47,13 @@ struct OutputCoverage {
   int64_t elements = 0;
   int64_t set_aside = 0;   ///< of them: they differ, and by as much as rounding moves the reference there
   int64_t not_finite = 0;  ///< of them: of both models alike
-  bool is_compared() const { return elements == 0 || set_aside + not_finite < elements; }
+  /// Where it has no element, data decided so: nothing tells the models apart.
+  bool may_be_empty = false;
+  OutputCoverage& operator+=(const OutputCoverage& other);  ///< of the same output elsewhere
+  bool is_compared() const { return elements == 0 ? !may_be_empty : set_aside + not_finite < elements; }
 
-  double share_set_aside() const {
-    return elements == 0 ? 0 : static_cast<double>(set_aside) / static_cast<double>(elements);
+  double share_of(int64_t part) const {
+    return elements == 0 ? 0 : static_cast<double>(part) / static_cast<double>(elements);
   }
 };
 
@@ -68,10 +71,11 @@ struct Equivalence {
   /// "largest difference 3.1e-07, 0.04 of what rounding allows; 12 of 40,960 elements set aside: rounding decides them
   /// (16 movements)"
   std::string text() const;
-  /// "nothing of output y could be compared: no element of it is finite, or rounding decides them"; nothing where of
-  /// each output something was.
+  /// "nothing of output y could be compared: there is no element, none is finite, or rounding decides them"; nothing
+  /// where of each output something was, or its type says that it is empty.
   std::string uncompared() const;
-  /// That, and a sentence for each other output of which more than one element in a hundred was set aside.
+  /// That, and a sentence for each other output of which more than one element in a hundred was set aside or is not
+  /// finite.
   std::vector<std::string> warnings() const;
 };
 
