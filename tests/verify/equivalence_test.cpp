@@ -13,6 +13,7 @@
 #include "support/quantized_pair.h"
 #include "util/resident.h"
 #include "verify/check/check.h"
+#include "verify/check/places.h"
 
 namespace isomer::test {
 namespace {
@@ -465,6 +466,115 @@ TEST(Compare, WhereTheyAgreeInTheirOwnPrecisionTheRestIsSetAside) {
   m = MatMul(x, v)
 )" + rest);
   EXPECT_FALSE(compared_on(-2147483648, wrong).passed());
+}
+
+/// The last places of large integers are rounding's, as those of floats are: a few of them, and not half of the number.
+TEST(Equivalence, IntegersThatRoundingMovesDifferByNoMoreThanThat) {
+  constexpr int kElements = 64;
+  std::vector<double> x;
+  for (int k = 0; k < kElements; ++k) x.push_back(static_cast<float>(std::sin(k)));
+  for (const float scale : {1e12F, 0x1p25F}) {
+    const Graph graph = *parse_graph(fmt::format(R"(opset 17
+graph g(x: float32[{}]) -> (y: int64[{}]) {{
+  scale: float32[] = {{{}}}
+  r = Relu(x)
+  m = Mul(r, scale)
+  y = Cast(m) {{to = 7}}
+}})",
+                                                 kElements, kElements, scale));
+    const auto differs = [&](double factor) {
+      std::vector<double> found;
+      for (const double value : x)
+        found.push_back(std::trunc(factor * static_cast<float>(std::max(value, 0.0) * scale)));
+      return !compared(graph, x, giving(DataType::kInt64, found)).passed();
+    };
+    EXPECT_FALSE(differs(1)) << scale;
+    EXPECT_FALSE(differs(1 + 0x1p-23)) << scale;
+    for (const double factor : {2.0, -1.0, 1.001, 0.0}) EXPECT_TRUE(differs(factor)) << factor << " of " << scale;
+  }
+}
+
+/// What fixed point is made of behind a product is moved by one, all of it.
+TEST(Equivalence, FixedPointBehindAProductIsCompared) {
+  const Model model =
+      behind_product("fixed_point", "y", "  many: float32[] = {1048576}\n  t = Mul(h, many)\n  y = Cast(t) {to = 6}");
+  const Graph graph = parsed(model);
+  const auto with = [&](double factor) {
+    Graph other = graph;
+    for (const ValueId id : graph.values())
+      if (graph.value(id).name == "many")
+        other.edit(id).constant = Tensor::from_doubles(DataType::kFloat32, {}, {{1048576 * factor}});
+    return check_same(graph, other, {.runs = 1})->equivalence.passed();
+  };
+  EXPECT_TRUE(with(1));
+  EXPECT_FALSE(with(1.5));
+  EXPECT_FALSE(with(-1));
+}
+
+/// Sines of large angles again, in hundreds: a few movements may all have been short.
+TEST(Equivalence, IntegersThatAreNoiseAreSetAsideHoweverFewMovementsAreMade) {
+  constexpr int kElements = 2000;
+  const Graph graph = *parse_graph(R"(opset 17
+graph g(x: float32[2000]) -> (y: int32[2000]) {
+  many: float32[] = {1.2345678e+09}
+  hundreds: float32[] = {300}
+  angle = Mul(x, many)
+  sine = Sin(angle)
+  large = Mul(sine, hundreds)
+  y = Cast(large) {to = 6}
+})");
+  std::vector<double> x, other, wrong;
+  for (int k = 0; k < kElements; ++k) {
+    x.push_back(static_cast<float>(1.1 + 0.37 * std::sin(k)));
+    other.push_back(std::trunc(300 * std::sin(1.7 * k)));
+    wrong.push_back(20000 * other.back());
+  }
+  const std::vector<te::Array> inputs = {te::Array::reals(DataType::kFloat32, {kElements}, x)};
+  const auto judged = [&](const std::vector<double>& found) {
+    const RunModel model = giving(DataType::kInt32, found);
+    return *compare_with(graph, model, [&](int) -> Result<std::vector<te::Array>> { return inputs; }, 1,
+                         {.until = Clock::now()});
+  };
+  EXPECT_TRUE(judged(other).passed()) << judged(other).difference->text();
+  EXPECT_FALSE(judged(wrong).passed());
+}
+
+TEST(Equivalence, PlacesThatRoundingMovesMayBeAnyOther) {
+  const auto pair = [](int64_t first) {
+    return te::Array::integers(DataType::kInt64, {2}, std::vector<int64_t>{first, 7});
+  };
+  const auto agrees = [&](bool are_places, int64_t moved) {
+    OutputComparison output("y", pair(5), pair(4000), 8, {}, are_places);
+    output.use_rounded(pair(5));
+    for (int k = 0; k < kLeastMovements; ++k) output.use_moved(pair(moved), kNarrow);
+    return !output.difference();
+  };
+  EXPECT_TRUE(agrees(true, 6));
+  EXPECT_FALSE(agrees(true, 5)) << "nothing moves it";
+  EXPECT_FALSE(agrees(false, 6)) << "moved by 1";
+  EXPECT_TRUE(agrees(false, 1000)) << "moved by 995";
+}
+
+TEST(Places, AreFoundBySearchesAndKeptByWhatIsMadeOfThem) {
+  const auto graph = *parse_graph(R"(opset 17
+graph g(x: float32[6,5]) -> (a, b, c, d, e, f, g, h) {
+  two: int64[1] = {2}
+  a = ArgMax(x) {axis = 1}
+  v, i = TopK(x, two)
+  narrow = Cast(i) {to = 6}
+  b = Add(narrow, narrow)
+  z = NonZero(x)
+  c = Transpose(z)
+  d = Cast(x) {to = 7}
+  many = Greater(x, x)
+  ones = Cast(many) {to = 7}
+  e = ReduceSum(ones)
+  f = Cast(i) {to = 1}
+  least = ArgMin(x)
+  g = Gather(d, two) {axis = 0}
+  h = Sub(least, e)
+})");
+  EXPECT_EQ(outputs_of_places(graph), (std::vector<bool>{true, true, true, false, false, false, false, true}));
 }
 
 /// Hashes, times in nanoseconds, masks: doubles end at 53 bits.

@@ -9,6 +9,7 @@
 #include "graph/te/array_parts.h"
 #include "graph/te/integer.h"
 #include "util/append.h"
+#include "verify/check/places.h"
 #include "verify/check/stage_sizes.h"
 
 namespace isomer {
@@ -160,15 +161,17 @@ NamedTensors tensors_of(const Graph& graph, const std::vector<te::Array>& output
 
 /// Of each of these tensors what is known of the output that it is or is an element of.
 struct OutputFacts {
+  bool are_places = false;
   bool may_be_empty = false;  ///< where its type doesn't say so already
 };
 
 bool may_be_empty(const ValueType& type) { return !type.has_shape() || !element_count(*type.shape).is(0); }
 
 std::vector<OutputFacts> facts_of(const Graph& graph, const std::vector<te::Array>& outputs) {
+  const std::vector<bool> places = outputs_of_places(graph);
   std::vector<OutputFacts> facts;
   for (size_t i = 0; i < outputs.size(); ++i) {
-    const OutputFacts same = {may_be_empty(graph.value(graph.outputs()[i]).type)};
+    const OutputFacts same = {places[i], may_be_empty(graph.value(graph.outputs()[i]).type)};
     facts.resize(facts.size() + te::named_tensors("", outputs[i]).size(), same);
   }
   return facts;
@@ -201,7 +204,7 @@ class RunComparison {
     sums_ = std::min(units, kMostOfSums);
     for (size_t i = 0; i < expected.size(); ++i)
       outputs_.emplace_back(std::move(expected[i].first), std::move(expected[i].second), std::move(found[i].second),
-                            kFloorUnits + units, effort_.strictness);
+                            kFloorUnits + units, effort_.strictness, facts_[i].are_places);
     if (is_settled()) return {};
     const InterpretOptions round{.threads = effort_.threads, .round_values = true, .memory = effort_.memory};
     const auto rounded = run_reference_(round);

@@ -14,6 +14,7 @@
 #include "graph/te/integer.h"
 #include "graph/te/integer_algebra.h"
 #include "util/random.h"
+#include "verify/check/node_program.h"
 
 namespace isomer {
 namespace {
@@ -116,18 +117,6 @@ class ElementMaps {
   const te::Program& program_;
   bool divides_ = false, indexes_ = false;  ///< a node may have a hundred thousand inputs: each is looked at only if so
 };
-
-/// Nothing where types are missing that the program depends on.
-std::optional<te::Program> program_of(const Graph& graph, NodeId id) {
-  const Node& node = graph.node(id);
-  if (node.is_opaque() || !node.op->compute) return std::nullopt;
-  const OpContext context = context_of(graph, id);
-  for (int i = 0; i < context.input_count(); ++i)
-    if (context.has_input(i) && !context.type(i).has_shape()) return std::nullopt;
-  auto program = node.op->compute(context);
-  if (!program.ok()) return std::nullopt;
-  return std::move(*program);
-}
 
 /// Whether the node's types allow for this number as every element of an integer input of these dims.
 bool accepts(const OpContext& context, int input, const Dims& dims, int64_t number) {

@@ -25,7 +25,8 @@ constexpr double kFarBeyond = 32;
 /// So many times as far as rounding do wide movements take a smooth function, give or take the luck of the draw; a jump
 /// is as long for either.
 constexpr double kLeastGrowth = 3, kMostGrowth = 64;
-/// A jump explains differences of this many times its size: there may be others.
+/// A jump explains differences of this many times its size: there may be others. Integers, too, are off by a few times
+/// what rounding moves them by, and not by any number, unless they are places.
 constexpr double kOtherJumps = 8;
 /// Where that share of an output differs by so many times more than any of the least movements took it, more of them
 /// are no use.
@@ -40,8 +41,9 @@ constexpr double kMostOfThem = 0.65;
 constexpr double kFewOthers = 0.1, kSameJump = 2;
 constexpr int kLeastForOthers = 16;
 /// Of integers, as they come out of quantized operators, ties alone may move, and do so again and again: others that
-/// differ are more likely wrong, unless nearly as many moved by chance, once (Good 1953: the unseen are as many).
-constexpr size_t kForEachOnce = 2;
+/// differ and never moved are more likely wrong, unless nearly as many moved by chance, once (Good 1953: the unseen are
+/// as many).
+constexpr std::ptrdiff_t kForEachOnce = 2;
 /// Movements of sums take a smooth function further than wide ones by what they are wider, and by less than that more.
 constexpr double kMoreThanWider = 4;
 
@@ -156,12 +158,13 @@ int64_t count_not_finite(const te::Array& expected, const te::Array& found) {
 }
 
 OutputComparison::OutputComparison(std::string name, te::Array expected, te::Array found, double units,
-                                   Strictness strictness)
+                                   Strictness strictness, bool are_places)
     : name_(std::move(name)),
       expected_(std::move(expected)),
       found_(std::move(found)),
       units_(units),
-      strictness_(strictness) {
+      strictness_(strictness),
+      are_places_(are_places) {
   if (is_comparable() && is_float(expected_.dtype())) {
     std::vector<double> magnitudes(expected_.count());
     for (int64_t i = 0; i < expected_.count(); ++i) magnitudes[i] = std::fabs(expected_.as_double(i));
@@ -272,8 +275,10 @@ void OutputComparison::set_rest_aside() {
 OutputComparison::Verdict OutputComparison::verdict(const Suspect& suspect) const {
   const double furthest = std::max(suspect.narrow, suspect.wide);
   if (dims_move_ || rest_set_aside_ || std::isinf(furthest)) return Verdict::kSetAside;
-  if (!is_float(expected_.dtype()))
-    return std::max(furthest, suspect.sums) > 0 ? Verdict::kSetAside : Verdict::kDiffers;
+  if (!is_float(expected_.dtype())) {
+    const bool is_jump = are_places_ || suspect.difference <= kOtherJumps * suspect.furthest();
+    return is_jump && suspect.furthest() > 0 ? Verdict::kSetAside : Verdict::kDiffers;
+  }
   const bool is_within = suspect.difference <= strictness_.within * bound_of(suspect);
   const double usual = std::max(smooth_, floor_at(suspect.element) / kErrorRatio);
   const bool is_far = std::max(suspect.narrow, suspect.wide / kWidth) > kFarBeyond * usual;
@@ -288,26 +293,23 @@ OutputComparison::Verdict OutputComparison::verdict(const Suspect& suspect) cons
 bool OutputComparison::is_hopeless() const {
   if (movements_ < kLeastMovements || settled_ || !is_comparable() || !is_float(expected_.dtype())) return false;
   const auto hopeless = std::count_if(suspects_.begin(), suspects_.end(), [&](const Suspect& suspect) {
-    return suspect.difference >
-           kHopeless * std::max({suspect.narrow, suspect.wide, suspect.sums, floor_at(suspect.element)});
+    return suspect.difference > kHopeless * std::max(suspect.furthest(), floor_at(suspect.element));
   });
   return static_cast<double>(hopeless) > kManyHopeless * static_cast<double>(elements());
 }
 
 double OutputComparison::jump_of_others() const {
   std::vector<double> moves, jumps;
-  size_t unexplained = 0, noisy = 0, once = 0;
+  size_t unexplained = 0, noisy = 0;
   for (const Suspect& suspect : suspects_) {
-    const double furthest = std::max({suspect.narrow, suspect.wide, suspect.sums});
+    const double furthest = suspect.furthest();
     if (!std::isfinite(furthest)) continue;
     const Verdict judged = verdict(suspect);
     moves.push_back(furthest);
     noisy += suspect.narrow > 0 && suspect.wide < kLeastGrowth * suspect.narrow;
     unexplained += judged == Verdict::kDiffers;
     if (judged == Verdict::kSetAside) jumps.push_back(furthest);
-    once += suspect.times == 1;
   }
-  if (!is_float(expected_.dtype()) && (movements_ < kLeastForOthers || unexplained > kForEachOnce * once)) return 0;
   const auto is_share = [](size_t part, double share, size_t whole) {
     return static_cast<double>(part) >= share * static_cast<double>(whole);
   };
@@ -315,6 +317,13 @@ double OutputComparison::jump_of_others() const {
     return kOtherJumps * median(std::move(moves));
   const bool are_few = !jumps.empty() && is_share(jumps.size(), 1 / kFewOthers, unexplained);
   return movements_ >= kLeastForOthers && are_few ? kSameJump * median(std::move(jumps)) : 0;
+}
+
+bool OutputComparison::excuses_unmoved() const {
+  if (is_float(expected_.dtype())) return true;
+  const auto unmoved = std::ranges::count(suspects_, 0, &Suspect::furthest);
+  const auto once = std::ranges::count(suspects_, 1, &Suspect::times);
+  return movements_ >= kLeastForOthers && unmoved <= kForEachOnce * once;
 }
 
 void OutputComparison::judge() {
@@ -334,9 +343,11 @@ void OutputComparison::judge() {
   }
   double worst = 0;
   const double like_others = jump_of_others();
+  const bool unmoved_too = excuses_unmoved();
   for (const Suspect& suspect : suspects_) {
     const Verdict judged = verdict(suspect);
-    const bool is_one_more = judged == Verdict::kDiffers && suspect.difference <= like_others;
+    const bool is_one_more =
+        judged == Verdict::kDiffers && suspect.difference <= like_others && (unmoved_too || suspect.furthest() > 0);
     if (judged == Verdict::kSetAside || is_one_more) {
       ++set_aside_;
       continue;

@@ -4,6 +4,7 @@
 // overflow), rounding decides it, and it is set aside. Tests: tests/verify/equivalence_test.cpp
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <vector>
@@ -74,8 +75,10 @@ struct Strictness {
 
 class OutputComparison {
  public:
-  /// `units` of the last place, of the element and of the output's usual values, are always allowed.
-  OutputComparison(std::string name, te::Array expected, te::Array found, double units, Strictness strictness = {});
+  /// `units` of the last place, of the element and of the output's usual values, are always allowed. Where integers
+  /// are places (places.h), one that rounding moves may be any other.
+  OutputComparison(std::string name, te::Array expected, te::Array found, double units, Strictness strictness = {},
+                   bool are_places = false);
 
   /// The reference with each value rounded to the nearest. To be called before the next one, once.
   void use_rounded(const te::Array& rounded);
@@ -110,6 +113,7 @@ class OutputComparison {
     double narrow = 0, wide = 0;  ///< how far rounding, and how far wide movements took it
     double sums = 0;              ///< how far movements of sums did
     int times = 0;                ///< movements that took it anywhere
+    double furthest() const { return std::max({narrow, wide, sums}); }
     void take(double& furthest, double distance);
   };
   enum class Verdict { kAgrees, kSetAside, kDiffers };
@@ -120,9 +124,11 @@ class OutputComparison {
   double bound_of(const Suspect& suspect) const;
   Verdict verdict(const Suspect& suspect) const;
   bool jumps_as_sums(const Suspect& suspect) const;
-  /// How far an element may differ that no movement took so far, where they took nearly all the others that differ, or
+  /// How far an element may differ whatever movements did to it, where they took nearly all the others that differ, or
   /// where all of them together are noise; else 0.
   double jump_of_others() const;
+  /// Whether that holds of integers that no movement took anywhere, too.
+  bool excuses_unmoved() const;
   void find_suspects(const te::Array* rounded);
   void judge();
 
@@ -130,6 +136,7 @@ class OutputComparison {
   te::Array expected_, found_;
   double units_;
   Strictness strictness_;
+  bool are_places_;
   double usual_ = 0;   ///< magnitude of the elements, but for outliers
   double smooth_ = 0;  ///< what rounding moves them by, but for outliers
   bool knows_rounding_ = false;

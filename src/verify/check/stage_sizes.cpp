@@ -2,8 +2,7 @@
 
 #include <algorithm>
 
-#include "graph/infer.h"
-#include "graph/op_context.h"
+#include "verify/check/node_program.h"
 
 namespace isomer {
 namespace {
@@ -51,12 +50,8 @@ class Sizer {
       if (const auto* bodies = std::get_if<std::vector<GraphPtr>>(&attribute))
         for (const GraphPtr& body : *bodies) look_at_body(*body);
     }
-    if (node.is_opaque() || !node.op->compute) return;
-    const OpContext context = context_of(graph, id);
-    for (int i = 0; i < context.input_count(); ++i)
-      if (context.has_input(i) && !context.type(i).has_shape()) return;
-    const auto program = node.op->compute(context);
-    if (!program.ok()) return;
+    const auto program = program_of(graph, id);
+    if (!program) return;
     for (const te::Stage& stage : program->stages) {
       if (const auto* body = std::get_if<te::MapReduce>(&stage.body)) look(*body, 1);
       if (const auto* scan = std::get_if<te::Scan>(&stage.body))
