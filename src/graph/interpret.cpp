@@ -243,6 +243,7 @@ class Interpreter {
     TRY_VOID(ignore_value(infer_types(context)));
     TRY(te::Program program, node.op->compute(context));
     if (options_.movement) move_inside(program, *options_.movement, random_);
+    if (options_.movement || options_.round_inside) round_inside(program);
     auto outputs = te::interpret(program, inputs, {.pool = &pool_, .poll = &may_go_on_, .memory = options_.memory});
     if (!outputs.ok()) return std::move(outputs).error().within(place);
     return outputs;

@@ -18,7 +18,9 @@ struct InterpretOptions {
   /// Round every value to its element type as it is produced: what the model gives in its own precision, up to the
   /// order of summation inside an operator. The yardstick for rounding error.
   bool round_values = false;
-  /// Or else move them, and the inputs: one of the runs that show what rounding decides.
+  /// Round what an operator makes step by step in each step, too (move_values.h).
+  bool round_inside = false;
+  /// Or else move them, and the inputs, and round inside: one of the runs that show what rounding decides.
   std::optional<RandomRounding> movement = std::nullopt;
   /// When the run ends with kStopped, done or not.
   std::optional<Clock::time_point> until = std::nullopt;

@@ -208,6 +208,11 @@ class InsideMover {
   std::unordered_map<te::Expr, te::Expr> quantized_, products_;
 };
 
+te::Expr rounded(const te::Expr& expr) {
+  if (!is_float(expr.dtype())) return expr;
+  return te::cast(expr.dtype(), te::cast(DataType::kFloat64, expr));
+}
+
 bool is_round(double value) { return value * 4 == std::floor(value * 4) && std::fabs(value) < 0x1p24; }
 
 }  // namespace
@@ -224,6 +229,17 @@ void move_inside(te::Program& program, const RandomRounding& movement, Random& r
   for (te::Stage& stage : program.stages)
     if (auto* map = std::get_if<te::MapReduce>(&stage.body))
       for (te::Expr& body : map->bodies) body = mover.body(body);
+}
+
+void round_inside(te::Program& program) {
+  for (te::Stage& stage : program.stages) {
+    if (auto* scan = std::get_if<te::Scan>(&stage.body))
+      for (const int next : scan->next)
+        if (te::MapReduce& step = scan->steps[next]; step.combine.arity() == 0)
+          step.bodies[0] = rounded(step.bodies[0]);
+    if (auto* update = std::get_if<te::Update>(&stage.body))
+      for (te::Expr& combined : update->combine.combine) combined = rounded(combined);
+  }
 }
 
 te::Array moved_input(const te::Array& array, const RandomRounding& movement, Random& random) {

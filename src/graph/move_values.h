@@ -34,4 +34,8 @@ te::Array moved_input(const te::Array& array, const RandomRounding& movement, Ra
 /// to a narrower type at its end.
 void move_inside(te::Program& program, const RandomRounding& movement, Random& random);
 
+/// What an operator makes in many steps, each of which goes on from the one before, rounded to its type in each of
+/// them, as every runtime has it: states of scans (running sums, recurrences), elements that updates add to.
+void round_inside(te::Program& program);
+
 }  // namespace isomer

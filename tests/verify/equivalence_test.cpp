@@ -14,6 +14,7 @@
 #include "util/resident.h"
 #include "verify/check/check.h"
 #include "verify/check/places.h"
+#include "verify/check/stage_sizes.h"
 
 namespace isomer::test {
 namespace {
@@ -640,6 +641,55 @@ TEST(Compare, WhatIsMostlyNoNumberIsSaid) {
   ASSERT_EQ(warnings(99).size(), 1);
   EXPECT_TRUE(warnings(99)[0].starts_with("output y: 99 % of the elements are infinite or no numbers"))
       << warnings(99)[0];
+}
+
+/// What other runtimes give where each step goes on from the one before: in floats, one after the other.
+TEST(Equivalence, RunningSumsAreRoundedInEachStep) {
+  constexpr int kSteps = 20000;
+  struct Case {
+    std::string rest;
+    std::function<double(float)> of_sum;
+    bool is_last = false;  ///< the last sum alone
+  };
+  const std::vector<Case> cases = {
+      {"  y = CumSum(x, zero)", [](float sum) { return sum; }},
+      {"  s = CumSum(x, zero)\n  y = Sin(s)", [](float sum) { return std::sin(static_cast<double>(sum)); }},
+      {"  i: int64[20000] = all 0\n  z: float32[1] = {0}\n"
+       "  y = ScatterElements(z, i, x) {axis = 0, reduction = \"add\"}",
+       [](float sum) { return sum; }, true},
+  };
+  std::vector<double> x;
+  for (int k = 0; k < kSteps; ++k) x.push_back(static_cast<float>(0.8 + 0.7 * std::sin(k)));
+  for (const Case& each : cases) {
+    const Graph graph = *parse_graph(
+        fmt::format("opset 18\ngraph g(x: float32[{}]) -> (y) {{\n  zero: int64[] = {{0}}\n{}\n}}", kSteps, each.rest));
+    const auto differs = [&](double factor) {
+      std::vector<double> found;
+      float sum = 0;
+      for (const double term : x) {
+        sum += static_cast<float>(term * factor);
+        found.push_back(each.of_sum(sum));
+      }
+      if (each.is_last) found = {found.back()};
+      return !compared(graph, x, giving(DataType::kFloat32, found)).passed();
+    };
+    EXPECT_FALSE(differs(1)) << each.rest;
+    EXPECT_TRUE(differs(1.001)) << each.rest;
+  }
+}
+
+TEST(StageSizes, SumsInBodiesCount) {
+  const Graph graph = *parse_graph(R"(opset 17
+graph g(x: float32[4,1024], n: int64[]) -> (y) {
+  w: float32[1024,1024] = all 1
+  y = Loop(n, _, x) captures (w) {
+    body = graph body(i: int64[], go: bool[], a: float32[4,1024])
+        captures (w: float32[1024,1024]) -> (go, b) {
+      b = MatMul(a, w)
+    }
+  }
+})");
+  EXPECT_EQ(stage_sizes(graph).longest_sum, 1024);
 }
 
 constexpr std::string_view kDivision = R"(opset 17

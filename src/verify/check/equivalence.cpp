@@ -206,7 +206,8 @@ class RunComparison {
       outputs_.emplace_back(std::move(expected[i].first), std::move(expected[i].second), std::move(found[i].second),
                             kFloorUnits + units, effort_.strictness, facts_[i].are_places);
     if (is_settled()) return {};
-    const InterpretOptions round{.threads = effort_.threads, .round_values = true, .memory = effort_.memory};
+    const InterpretOptions round{
+        .threads = effort_.threads, .round_values = true, .round_inside = true, .memory = effort_.memory};
     const auto rounded = run_reference_(round);
     if (!rounded.ok() && rounded.error().kind == ErrorKind::kStopped) return rounded.error();
     for (size_t i = 0; rounded.ok() && i < outputs_.size(); ++i) outputs_[i].use_rounded((*rounded)[i]);

@@ -79,6 +79,7 @@ class Sizer {
 
   void look_at_body(const Graph& body) {
     const StageSizes inside = Sizer().of(body);
+    sizes_.longest_sum = std::max(sizes_.longest_sum, inside.longest_sum);
     sizes_.has_decisions |= inside.has_decisions;
     sizes_.elements += inside.elements;
   }
