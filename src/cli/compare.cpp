@@ -154,7 +154,7 @@ Result<Equivalence> compare_with_artifact(const std::string& model_file, const s
   return result;
 }
 
-/// Of two artifacts neither is exact: both may be off by what long sums are.
+/// Of two artifacts neither is exact: both may be off by what long sums are, of each element or of what is usual.
 Result<Equivalence> compare_artifacts(const CompareOptions& options) {
   constexpr double kUnits = 1024;
   TRY(LoadedArtifact reference, load_artifact(options.reference, options, {}, {}, options.inputs));
@@ -167,8 +167,8 @@ Result<Equivalence> compare_artifacts(const CompareOptions& options) {
     TRY(const auto expected, in_file(search::run_artifact(*reference.session, inputs), options.reference));
     TRY(const auto found, run_paired(candidate, options.candidate, pairs, inputs));
     for (size_t i = 0; i < expected.size(); ++i)
-      compare_output(reference.interface.value(reference.interface.outputs()[i]).name, expected[i], found[i],
-                     sum_bound(expected[i], kUnits), result);
+      compare_in_units(reference.interface.value(reference.interface.outputs()[i]), expected[i], found[i], kUnits,
+                       result);
     ++result.runs;
     if (result.difference) break;
   }

@@ -601,6 +601,29 @@ TEST(Compare, IntegersCountToTheirLastBit) {
   }
 }
 
+/// Where nothing is known but the outputs, as of two artifacts.
+TEST(Compare, OneLargeElementAllowsNothingElsewhere) {
+  const Graph graph = *parse_graph("opset 17\ngraph g(x: float32[1000]) -> (y: float32[1000]) {\n  y = Relu(x)\n}");
+  const Value& output = graph.value(graph.outputs()[0]);
+  const auto passes = [&](double factor) {
+    std::vector<double> expected(1000), found(1000);
+    for (int k = 0; k < 1000; ++k) {
+      expected[k] = std::sin(k);
+      found[k] = factor * expected[k];
+    }
+    expected[0] = 1e8;
+    found[0] = 1e8 + 8;
+    Equivalence result;
+    compare_in_units(output, te::Array::reals(DataType::kFloat32, {1000}, expected),
+                     te::Array::reals(DataType::kFloat32, {1000}, found), 1024, result);
+    EXPECT_EQ(result.elements(), 1000);
+    return result.passed();
+  };
+  EXPECT_TRUE(passes(1 + 1e-5));
+  EXPECT_FALSE(passes(2));
+  EXPECT_FALSE(passes(1.01));
+}
+
 TEST(Compare, WhatHasNoElementsWhereDataDecideIsNotCompared) {
   const auto kept = [](double factor) {
     return *parse_graph(fmt::format(R"(opset 17

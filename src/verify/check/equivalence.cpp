@@ -362,6 +362,11 @@ Result<void> compare_outputs(const Graph& reference, const RunInterpreted& run, 
   return {};
 }
 
+void compare_in_units(const Value& output, const te::Array& expected, const te::Array& found, double units,
+                      Equivalence& result) {
+  add(OutputComparison(output.name, expected, found, units), may_be_empty(output.type), result);
+}
+
 void compare_output(const std::string& name, const te::Array& expected, const te::Array& found, double bound,
                     Equivalence& result) {
   const bool same_kind = expected.dtype() == found.dtype() && expected.dims() == found.dims();

@@ -94,6 +94,11 @@ double sum_bound(const te::Array& exact, double units);
 void compare_output(const std::string& name, const te::Array& expected, const te::Array& found, double bound,
                     Equivalence& result);
 
+/// The same where each element may be off by so many units of the last place, of itself and of what the output's values
+/// usually are.
+void compare_in_units(const Value& output, const te::Array& expected, const te::Array& found, double units,
+                      Equivalence& result);
+
 /// Runs both on the same inputs (generated from `reference`'s interface; inputs and outputs are paired by position and
 /// must agree in number, type and shape).
 Result<Equivalence> compare_models(const Graph& reference, const Graph& candidate, const EquivalenceOptions& options);
