@@ -103,13 +103,16 @@ Result<LoadedArtifact> load_like(const std::string& file, const Graph& reference
   return isomer::load_artifact(file, settings, {}, {}, options.inputs.files.empty() ? nullptr : bind);
 }
 
-/// Runs an artifact on inputs in the order of the reference's.
+/// Runs an artifact on inputs in the order of the reference's. Why it doesn't run on them (kInvalid) says nothing of
+/// the file.
 Result<std::vector<te::Array>> run_paired(const LoadedArtifact& artifact, const std::string& file, const Pairs& pairs,
                                           std::span<const te::Array> inputs) {
   std::vector<te::Array> own(inputs.size());
   for (size_t i = 0; i < inputs.size(); ++i) own[pairs.inputs[i]] = inputs[i];
-  TRY(const std::vector<te::Array> outputs, in_file(search::run_artifact(*artifact.session, own), file));
-  return in_order(outputs, pairs.outputs);
+  auto outputs = search::run_artifact(*artifact.session, own);
+  if (!outputs.ok() && outputs.error().kind == ErrorKind::kInvalid) return outputs;
+  TRY(const std::vector<te::Array> found, in_file(std::move(outputs), file));
+  return in_order(found, pairs.outputs);
 }
 
 /// The same, made as they are asked for: those that the model doesn't run on are left out. The first ones bind the
@@ -165,9 +168,15 @@ Result<Equivalence> compare_artifacts(const CompareOptions& options) {
   Equivalence result;
   for (const auto& inputs : sets) {
     TRY(const auto expected, in_file(search::run_artifact(*reference.session, inputs), options.reference));
-    TRY(const auto found, run_paired(candidate, options.candidate, pairs, inputs));
+    const auto found = run_paired(candidate, options.candidate, pairs, inputs);
+    ++result.runs;
+    if (!found.ok()) {
+      if (found.error().kind != ErrorKind::kInvalid) return found.error();
+      result.difference = Difference{.refusal = found.error().message()};
+      break;
+    }
     for (size_t i = 0; i < expected.size(); ++i)
-      compare_in_units(reference.interface.value(reference.interface.outputs()[i]), expected[i], found[i], kUnits,
+      compare_in_units(reference.interface.value(reference.interface.outputs()[i]), expected[i], (*found)[i], kUnits,
                        result);
     ++result.runs;
     if (result.difference) break;
@@ -191,18 +200,22 @@ Result<Equivalence> compare(const CompareOptions& options) {
   });
 }
 
-/// Outputs of other types or shapes have no values to compare.
+/// Outputs of other types or shapes have no values to compare, nor has a model that didn't run.
 json difference_json(const Difference& difference) {
-  const bool has_values = difference.expected_type.empty();
-  const auto number = [&](double x) { return has_values && std::isfinite(x) ? json(x) : json(nullptr); };
-  const auto type = [&](const std::string& text) { return has_values ? json(nullptr) : json(text); };
-  return {{"output", difference.output},
+  const bool has_values = difference.expected_type.empty() && difference.refusal.empty();
+  const auto number = [&](double x, const std::string& integer = {}) {
+    if (!integer.empty()) return json::parse(integer);
+    return has_values && std::isfinite(x) ? json(x) : json(nullptr);
+  };
+  const auto text = [&](const std::string& text) { return text.empty() ? json(nullptr) : json(text); };
+  return {{"output", text(difference.output)},
           {"index", difference.index},
-          {"expected", number(difference.expected)},
-          {"found", number(difference.found)},
+          {"expected", number(difference.expected, difference.expected_integer)},
+          {"found", number(difference.found, difference.found_integer)},
           {"bound", number(difference.bound)},
-          {"expected_type", type(difference.expected_type)},
-          {"found_type", type(difference.found_type)}};
+          {"expected_type", text(difference.expected_type)},
+          {"found_type", text(difference.found_type)},
+          {"refusal", text(difference.refusal)}};
 }
 
 json comparison_json(const Equivalence& result) {

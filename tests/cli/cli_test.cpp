@@ -1031,6 +1031,41 @@ graph g(x: float32[4]) -> (y: float32[4]) {{
   EXPECT_THAT(compiled.err + compiled.out, HasSubstr("nothing of output y could be compared"));
 }
 
+/// As optimize does: whatever the second doesn't run on, the first does.
+TEST_F(CommandLine, CompareExitsWithOneWhereTheSecondModelRefusesInputs) {
+  const auto rows = [&](int count, const std::string& name) {
+    return model(fmt::format("opset 17\ngraph g(i: int64[4]) -> (y: float32[4]) {{\n  c: float32[{}] = all 1\n"
+                             "  y = Gather(c, i)\n}}\n",
+                             count),
+                 name);
+  };
+  const std::string eight = rows(8, "eight.onnx"), three = rows(3, "three.onnx");
+  ASSERT_TRUE(
+      write_tensor_file(path("i.pb"), "i", Tensor::from_ints(DataType::kInt64, {4}, std::vector<int64_t>{0, 7, 1, 2}))
+          .ok());
+  std::vector<std::string> command = {"compare", eight, three, "--load-inputs", path("i.pb")};
+  expect_error(isomer(command), 1, three + ": outputs expected, none found: ");
+  command.emplace_back("--json");
+  const json report = json::parse(isomer(command).out);
+  EXPECT_EQ(report["passed"], false);
+  EXPECT_THAT(report["difference"]["refusal"].get<std::string>(), HasSubstr("index 7 is out of range"));
+  EXPECT_TRUE(report["difference"]["expected"].is_null() && report["difference"]["found"].is_null());
+}
+
+TEST_F(CommandLine, LargeIntegersThatDifferArePrintedWhole) {
+  const auto sum = [&](const std::string& number, const std::string& name) {
+    return model("opset 17\ngraph g(x: int64[1]) -> (y: int64[1]) {\n  c: int64[] = {" + number +
+                     "}\n  zero = Sub(x, x)\n  y = Add(zero, c)\n}\n",
+                 name);
+  };
+  const std::string one = sum("1152921504606846976", "one.onnx"), other = sum("1152921504606846977", "other.onnx");
+  expect_error(isomer({"compare", one, other}), 1,
+               "y[0]: 1152921504606846976 expected, 1152921504606846977 found (allowed difference 0)");
+  const json difference = json::parse(isomer({"compare", one, other, "--json"}).out)["difference"];
+  EXPECT_EQ(difference["expected"], 1152921504606846976);
+  EXPECT_EQ(difference["found"], 1152921504606846977);
+}
+
 TEST_F(CommandLine, AFailedRunTouchesNoFile) {
   write_file(path("out.onnx"), "precious");
   write_file(path("broken.onnx"), "not a model");

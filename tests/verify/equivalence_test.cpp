@@ -666,6 +666,27 @@ TEST(Compare, WhatIsMostlyNoNumberIsSaid) {
       << warnings(99)[0];
 }
 
+TEST(Compare, WhatRefusesInputsOfTheOtherDiffers) {
+  const auto rows = [](int count) {
+    return *parse_graph(fmt::format(
+        "opset 17\ngraph g(i: int64[4]) -> (y: float32[4]) {{\n  c: float32[{}] = all 1\n  y = Gather(c, i)\n}}",
+        count));
+  };
+  const std::vector<te::Array> indices = {te::Array::integers(DataType::kInt64, {4}, std::vector<int64_t>{0, 1, 7, 2})};
+  const Graph eight = rows(8), three = rows(3);
+  const auto in_graph = compare_models_on(eight, three, {indices}, 1);
+  ASSERT_TRUE(in_graph.ok()) << in_graph.error().message();
+  const auto in_code =
+      compare_with(eight, [&](std::span<const te::Array> given) { return interpret(three, given, {}); }, {indices}, 1);
+  ASSERT_TRUE(in_code.ok()) << in_code.error().message();
+  for (const Equivalence& each : {*in_graph, *in_code}) {
+    ASSERT_FALSE(each.passed());
+    EXPECT_EQ(each.runs, 1);
+    EXPECT_NE(each.difference->text().find("outputs expected, none found"), std::string::npos);
+    EXPECT_NE(each.difference->refusal.find("index 7 is out of range"), std::string::npos) << each.difference->refusal;
+  }
+}
+
 /// What other runtimes give where each step goes on from the one before: in floats, one after the other.
 TEST(Equivalence, RunningSumsAreRoundedInEachStep) {
   constexpr int kSteps = 20000;

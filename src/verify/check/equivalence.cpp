@@ -316,20 +316,30 @@ RunInterpreted interpreted(const Graph& graph, std::span<const te::Array> inputs
   return [&graph, inputs](const InterpretOptions& options) { return interpret(graph, inputs, options); };
 }
 
+/// A candidate that doesn't run on inputs that the reference runs on is another function.
+Result<void> refused(const Error& error, Equivalence& result) {
+  if (error.kind != ErrorKind::kInvalid) return error;
+  result.difference = Difference{.refusal = error.message()};
+  ++result.runs;
+  return {};
+}
+
 }  // namespace
 
 Result<void> compare_run(const Graph& reference, std::span<const te::Array> inputs, std::vector<te::Array> expected,
                          const RunModel& candidate, double units, const ComparisonEffort& effort, Equivalence& result) {
-  TRY(std::vector<te::Array> found, candidate(inputs));
-  return compare_outputs(reference, interpreted(reference, inputs), std::move(expected), std::move(found), units,
+  auto found = candidate(inputs);
+  if (!found.ok()) return refused(found.error(), result);
+  return compare_outputs(reference, interpreted(reference, inputs), std::move(expected), *std::move(found), units,
                          effort, result);
 }
 
 Result<void> compare_run(const Graph& reference, std::span<const te::Array> inputs, std::vector<te::Array> expected,
                          const Graph& candidate, const InterpretOptions& run, const ComparisonEffort& effort,
                          Equivalence& result) {
-  TRY(std::vector<te::Array> found, interpret(candidate, inputs, run));
-  return compare_outputs(reference, interpreted(reference, inputs), std::move(expected), std::move(found), 0, effort,
+  auto found = interpret(candidate, inputs, run);
+  if (!found.ok()) return refused(found.error(), result);
+  return compare_outputs(reference, interpreted(reference, inputs), std::move(expected), *std::move(found), 0, effort,
                          result, interpreted(candidate, inputs));
 }
 

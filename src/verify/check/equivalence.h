@@ -104,7 +104,8 @@ void compare_in_units(const Value& output, const te::Array& expected, const te::
 Result<Equivalence> compare_models(const Graph& reference, const Graph& candidate, const EquivalenceOptions& options);
 /// Outputs for inputs in the order of a reference's.
 using RunModel = std::function<Result<std::vector<te::Array>>(std::span<const te::Array> inputs)>;
-/// The candidate against what the reference gave on these inputs; `units`: of the last place, for sums.
+/// The candidate against what the reference gave on these inputs; `units`: of the last place, for sums. Where it does
+/// not run on them (kInvalid), that is the difference.
 Result<void> compare_run(const Graph& reference, std::span<const te::Array> inputs, std::vector<te::Array> expected,
                          const RunModel& candidate, double units, const ComparisonEffort& effort, Equivalence& result);
 /// The same for a candidate that the interpreter runs, as `run` says: where all outputs of both agree as soon as each
