@@ -202,6 +202,7 @@ Result<void> bind_to(Graph& graph, const std::string& file, const Loaded& loaded
 Result<FillOptions> fill_options(const InputOptions& options, uint64_t seed) {
   FillOptions fill;
   fill.seed = seed;
+  fill.masks = options.masks;
   fill.fill = options.fill == "zeros"    ? Fill::kZeros
               : options.fill == "ones"   ? Fill::kOnes
               : options.fill == "arange" ? Fill::kArange

@@ -61,6 +61,7 @@ struct InputOptions {
   std::vector<std::string> files;  ///< PATH, or name:FILE
   std::string fill = "random";
   std::vector<std::string> ranges;  ///< x:[lo,hi]; without a name: all float inputs
+  bool masks = false;               ///< of odd seeds (FillOptions); no flag says so
 
   void add_to(CLI::App& app);
 };

@@ -30,6 +30,7 @@ Result<CodeCheck> check_code(const Graph& model, const search::Compilation& code
   // Where integers have to fit each other (a mask whose sum is a length), one number in all places may.
   const auto inputs = [&](int set) -> Result<std::vector<te::Array>> {
     TRY(const std::vector<Tensor> tensors, generate_inputs(model, {.seed = options.seed + static_cast<uint64_t>(set),
+                                                                   .masks = true,
                                                                    .even = set >= kMostRuns,
                                                                    .memory = options.memory}));
     return te::to_arrays(tensors);

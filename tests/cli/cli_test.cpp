@@ -1031,6 +1031,38 @@ graph g(x: float32[4]) -> (y: float32[4]) {{
   EXPECT_THAT(compiled.err + compiled.out, HasSubstr("nothing of output y could be compared"));
 }
 
+/// An attention's mask of more than ones overflows: other inputs than those asked for are tried before that is said.
+TEST_F(CommandLine, CompareTriesMasksWhereNothingElseCouldBeCompared) {
+  const auto masked = [&](const char* factor, const std::string& name) {
+    return model(fmt::format(R"(opset 17
+graph g(x: float32[2,6,8], mask: int64[2,6]) -> (y: float32[2,6,8]) {{
+  one: float32[] = {{1}}
+  least: float32[] = {{-3.4028234663852886e+38}}
+  axis: int64[1] = {{1}}
+  factor: float32[] = {{{}}}
+  m = Cast(mask) {{to = 1}}
+  open = Sub(one, m)
+  scores = Mul(open, least)
+  wide = Unsqueeze(scores, axis)
+  turned = Transpose(x) {{perm = [0, 2, 1]}}
+  products = MatMul(x, turned)
+  masked = Add(products, wide)
+  weights = Softmax(masked) {{axis = -1}}
+  mixed = MatMul(weights, x)
+  y = Mul(mixed, factor)
+}}
+)",
+                             factor),
+                 name);
+  };
+  const std::string file = masked("1", "one.onnx"), other = masked("3", "three.onnx");
+  for (const char* seed : {"0", "1"}) {
+    const Outcome outcome = isomer({"compare", file, file, "--seed", seed, "--runs", "1"});
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    expect_error(isomer({"compare", file, other, "--seed", seed, "--runs", "1"}), 1, "y[");
+  }
+}
+
 /// As optimize does: whatever the second doesn't run on, the first does.
 TEST_F(CommandLine, CompareExitsWithOneWhereTheSecondModelRefusesInputs) {
   const auto rows = [&](int count, const std::string& name) {
@@ -1064,6 +1096,17 @@ TEST_F(CommandLine, LargeIntegersThatDifferArePrintedWhole) {
   const json difference = json::parse(isomer({"compare", one, other, "--json"}).out)["difference"];
   EXPECT_EQ(difference["expected"], 1152921504606846976);
   EXPECT_EQ(difference["found"], 1152921504606846977);
+}
+
+/// Masks are what checks try: runs have what CLI.md says, whatever the seed.
+TEST_F(CommandLine, IntegersOfRunsAreBelowEightWhateverTheSeed) {
+  const std::string file =
+      model("opset 17\ngraph g(x: int64[200]) -> (y: int64[200]) {\n  y = Identity(x)\n}\n", "same.onnx");
+  for (const char* seed : {"0", "1", "3"}) {
+    const json output = json::parse(isomer({"run", file, "--seed", seed, "--json"}).out)["outputs"][0];
+    EXPECT_EQ(output["min"], 0) << seed;
+    EXPECT_EQ(output["max"], 7) << seed;
+  }
 }
 
 TEST_F(CommandLine, AFailedRunTouchesNoFile) {

@@ -99,10 +99,10 @@ graph g(x: float32[2,30], i: int64[2,30], u: float32[2,30]) -> (y) { y = Scatter
 
 using Sizes = std::map<std::string, int64_t>;
 
-TEST(Inputs, MayBeMasksInEveryOtherSet) {
+TEST(Inputs, MayBeMasksInEveryOtherSetWhereThatIsAskedFor) {
   const Graph graph = parsed("opset 17\ngraph g(mask: int64[200], d: int64[200]) -> (y) {\n  y = Div(mask, d)\n}");
   for (uint64_t seed = 0; seed < 6; ++seed) {
-    const auto tensors = generate_inputs(graph, {.seed = seed});
+    const auto tensors = generate_inputs(graph, {.seed = seed, .masks = true});
     ASSERT_TRUE(tensors.ok()) << tensors.error().message();
     const auto largest = [](const Tensor& tensor) {
       const te::Array array = te::Array::from(tensor);
@@ -112,6 +112,7 @@ TEST(Inputs, MayBeMasksInEveryOtherSet) {
     };
     EXPECT_EQ(largest((*tensors)[0]), seed % 2 == 0 ? 7 : 1);
     EXPECT_EQ(largest((*tensors)[1]), 7) << "a divisor";
+    EXPECT_EQ(largest((*generate_inputs(graph, {.seed = seed}))[0]), 7);
   }
 }
 

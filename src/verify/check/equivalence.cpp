@@ -280,7 +280,11 @@ Result<Equivalence> compare_runs(const Graph& reference, const CompareRun& compa
                                  int sets, const ComparisonEffort& effort) {
   Equivalence result;
   std::optional<Error> refusal;
-  for (int set = 0; set < sets && result.runs < runs && result.passed(); ++set) {
+  const auto is_wanted = [&] {
+    const int others = result.uncompared().empty() ? 0 : effort.more_for_uncompared;
+    return result.passed() && result.runs < runs + others;
+  };
+  for (int set = 0; set < sets && is_wanted(); ++set) {
     if (refusal && result.runs == 0 && effort.until && Clock::now() >= *effort.until) break;
     if (result.runs > 0 && result.uncompared().empty() && effort.is_enough && effort.is_enough()) break;
     if (result.runs > 0 && effort.is_enough && effort.until && Clock::now() >= *effort.until) break;

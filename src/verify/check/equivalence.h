@@ -39,6 +39,8 @@ struct ComparisonEffort {
   MemoryLimit memory = {};  ///< of runs of the interpreter; what would need more ends with kUnsupported
   /// Asked before each run but the first: where it says so, no more inputs are tried, however many runs are wanted.
   std::function<bool()> is_enough = nullptr;
+  /// Runs more than wanted where of some output nothing could be compared yet.
+  int more_for_uncompared = 0;
 };
 
 /// What of an output was compared, over all runs.

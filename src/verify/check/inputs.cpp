@@ -380,7 +380,8 @@ Result<std::vector<Tensor>> inputs_once(const Graph& graph, const FillOptions& o
         tighten(demand, known->second);
       if (dtype == DataType::kBool) demand = {2, false};
       const bool may_be_mask = (dtype == DataType::kInt32 || dtype == DataType::kInt64) && !demand.not_zero;
-      const int64_t usual = may_be_mask && options.seed % 2 == 1 ? kMasks : kDefaultIntegers;
+      const bool is_mask = options.masks && options.seed % 2 == 1 && may_be_mask;
+      const int64_t usual = is_mask ? kMasks : kDefaultIntegers;
       const int64_t bound = demand.below.value_or(usual), low = demand.not_zero && bound > 1 ? 1 : 0;
       const bool is_even = options.even && options.fill == Fill::kRandom;
       const int64_t number = is_even ? integer_from(dtype, low, bound - low, random) : 0;
