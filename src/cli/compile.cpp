@@ -1,7 +1,6 @@
 // isomer compile: a model into an artifact for a machine, checked against the interpreter.
 #include <nlohmann/json.hpp>
 
-#include "cli/check_notes.h"
 #include "cli/commands.h"
 #include "cli/distinct_files.h"
 #include "cli/search_options.h"
@@ -53,14 +52,10 @@ void print_report(const CompileCommand& options, const json& facts, const Compil
     if (report.chosen[k]) print_lines(task_lines(*report.chosen[k]));
     if (report.tunings[k]) print_lines({report.tunings[k]->text()});
   }
-  if (report.check) {
-    print_lines({"check: " + report.check->text()});
-    print_lines(report.coverage.lines());
-    if (report.is_of_plain_loops)
-      fmt::print("check: of its kernels as plain loops on this CPU: a GPU that runs them is not here\n");
-  } else {
-    fmt::print("check: not checked\n");
-  }
+  for (const std::string& line : report.check_lines()) fmt::print("check: {}\n", printable(line, kMostOfLine));
+  if (report.check()) print_lines(report.coverage.lines());
+  if (report.is_of_plain_loops)
+    fmt::print("check: of its kernels as plain loops on this CPU: a GPU that runs them is not here\n");
   fmt::print("took: {:.1f} s (check {:.1f}), at most {:.0f} MB\n", facts["seconds"]["all"].get<double>(),
              facts["seconds"].value("check", 0.0), facts["peak_memory_mb"].get<double>());
 }
@@ -89,7 +84,7 @@ Result<ExitCode> run(const CompileCommand& options) {
   progress.reset();
   compiled.seconds["all"] = seconds_since(begin);
   const json facts = compile_json(options.file, settings, compiled);
-  if (compiled.check) warn_of_what_was_set_aside(options, *compiled.check);
+  for (const std::string& warning : compiled.warnings()) note(options, "isomer: {}", printable(warning));
   TRY_VOID(print_results([&] {
     if (options.json)
       fmt::print("{}\n", json_text(facts));

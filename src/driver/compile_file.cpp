@@ -91,6 +91,11 @@ class FileCompiler {
         if (result_.is_interrupted()) choices.search.seconds = 0;
         Settings settings = settings_;
         settings.dims.insert(dims.begin(), dims.end());
+        settings.messages.note = [this](std::string_view line) { say_once(line); };
+        std::vector<std::string> name;
+        if (targets.size() > 1) name.push_back(target);
+        if (choices_.bindings.size() > 1) name.push_back(text_of(dims));
+        result_.names.push_back(fmt::format("{}", fmt::join(name, " ")));
         TRY(search::Compilation code, variant(choices, settings));
         if (result_.artifact.variants.empty()) {
           result_.artifact = std::move(code.artifact);
@@ -103,6 +108,11 @@ class FileCompiler {
   }
 
  private:
+  /// What holds of the model is found anew with each variant.
+  void say_once(std::string_view line) {
+    if (said_.insert(std::string(line)).second) settings_.messages.say(line);
+  }
+
   /// One, checked.
   Result<search::Compilation> variant(const CompileChoices& choices, const Settings& settings) {
     const auto begin = Clock::now();
@@ -115,12 +125,12 @@ class FileCompiler {
     SearchSetting setting;
     setting.begin = begin;
     CheckCode check;
-    search::Coverage coverage;
+    std::optional<CodeCheck> checked;  ///< the code that was checked last, which is what is kept
     if (choices_.has_check && can_check(target)) {
       check = [&](const search::Compilation& code) {
         // As long as the rest took where its time allows it, and a second in any case.
         const double passed = seconds_since(begin), all = choices.search.seconds.value_or(2 * passed);
-        return difference(model.graph, code, settings, std::min(passed, all - passed), coverage);
+        return difference(model.graph, code, settings, std::min(passed, all - passed), checked);
       };
       setting.differ = [&](const Graph& one, const Graph& other) -> Result<bool> {
         TRY(const CheckReport found,
@@ -135,7 +145,12 @@ class FileCompiler {
     compiled.code.artifact.variants[0].bindings = std::move(bindings);
     result_.tasks += all_tasks(compiled.code.whole).size();
     result_.tuned += compiled.code.tuned;
-    result_.coverage += coverage;
+    result_.checks.emplace_back();
+    if (checked) {
+      result_.coverage += checked->coverage;
+      result_.is_of_plain_loops |= checked->is_of_plain_loops;
+      result_.checks.back() = std::move(checked->equivalence);
+    }
     result_.made.push_back(std::move(compiled.made));
     result_.chosen.push_back(std::move(compiled.chosen));
     result_.tunings.push_back(std::move(compiled.tuned));
@@ -143,16 +158,14 @@ class FileCompiler {
   }
 
   Result<std::optional<std::string>> difference(const Graph& model, const search::Compilation& code,
-                                                const Settings& settings, double seconds, search::Coverage& coverage) {
+                                                const Settings& settings, double seconds,
+                                                std::optional<CodeCheck>& checked) {
     const auto start = Clock::now();
     const std::chrono::duration<double> takes(std::max(1.0, seconds));
     const auto until = start + std::chrono::duration_cast<Clock::duration>(takes);
-    TRY(CodeCheck checked, check_code(model, code, {settings.seed, settings.threads, settings.memory, until}));
-    result_.check = std::move(checked.equivalence);
-    result_.is_of_plain_loops |= checked.is_of_plain_loops;
-    coverage = std::move(checked.coverage);
+    TRY(checked, check_code(model, code, {settings.seed, settings.threads, settings.memory, until}));
     result_.seconds["check"] += seconds_since(start);
-    const auto& found = result_.check->difference;
+    const auto& found = checked->equivalence.difference;
     return found ? std::optional(found->text()) : std::nullopt;
   }
 
@@ -161,7 +174,13 @@ class FileCompiler {
   const Settings& settings_;
   const Clock::time_point begin_ = Clock::now();
   CompiledFile result_;
+  std::set<std::string> said_;
 };
+
+/// Lines of a variant, told from those of others.
+std::string of_variant(const std::string& name, const std::string& line) {
+  return name.empty() ? line : fmt::format("{}: {}", name, line);
+}
 
 json tuning_json(const TunedTasks& tuned) {
   json cuts = json::array();
@@ -187,6 +206,31 @@ bool CompiledFile::is_interrupted() const {
          std::ranges::any_of(tunings, is_cut_off);
 }
 
+std::optional<Equivalence> CompiledFile::check() const {
+  std::optional<Equivalence> all;
+  for (const std::optional<Equivalence>& each : checks) {
+    if (!each) continue;
+    if (!all) all.emplace();
+    *all += *each;
+  }
+  return all;
+}
+
+std::vector<std::string> CompiledFile::check_lines() const {
+  std::vector<std::string> lines;
+  for (size_t k = 0; k < checks.size(); ++k)
+    lines.push_back(of_variant(names[k], checks[k] ? checks[k]->text() : "not checked"));
+  return lines;
+}
+
+std::vector<std::string> CompiledFile::warnings() const {
+  std::vector<std::string> lines;
+  for (size_t k = 0; k < checks.size(); ++k)
+    for (const std::string& line : checks[k] ? checks[k]->warnings() : std::vector<std::string>())
+      lines.push_back(of_variant(names[k], line));
+  return lines;
+}
+
 Result<CompiledFile> compile_file(const std::string& model, const CompileFileChoices& choices,
                                   const Settings& settings) {
   if (choices.code.graphs > 1 && choices.code.chosen_level() < search::kSearchLevel)
@@ -203,9 +247,11 @@ json compile_json(const std::string& model, const Settings& settings, const Comp
   for (const auto& tasks : compiled.chosen) chosen.push_back(tasks ? tasks_json(*tasks) : json());
   json tunings = json::array();
   for (const auto& tuned : compiled.tunings) tunings.push_back(tuned ? tuning_json(*tuned) : json());
-  json check = nullptr;
-  if (compiled.check) {
-    check = equivalence_json(*compiled.check);
+  json check = nullptr, by_variant = json::array();
+  for (const auto& each : compiled.checks) by_variant.push_back(each ? equivalence_json(*each) : json());
+  if (const auto all = compiled.check()) {
+    check = equivalence_json(*all);
+    check["by_variant"] = std::move(by_variant);
     check["exercised"] = coverage_json(compiled.coverage);
     check["plain_loops"] = compiled.is_of_plain_loops;
   }

@@ -24,14 +24,21 @@ struct CompiledFile {
   std::vector<search::OptimizedModel> made;                ///< by variant
   std::vector<std::optional<search::ChosenTasks>> chosen;  ///< the same
   std::vector<std::optional<TunedTasks>> tunings;          ///< the same
-  std::optional<Equivalence> check;                        ///< of the last one that was checked
+  std::vector<std::string> names;                          ///< the same: what tells it from the others
+  std::vector<std::optional<Equivalence>> checks;          ///< the same; nothing where it was not checked
   search::Coverage coverage;                               ///< of all that were checked
-  bool is_of_plain_loops = false;                          ///< the check
+  bool is_of_plain_loops = false;                          ///< one of the checks
   std::map<std::string, double> seconds;                   ///< by phase, and of all
   size_t tasks = 0;
   int tuned = 0;  ///< kernels
 
   bool is_interrupted() const;
+  /// Of all variants that were checked, as if it were one; nothing where none was.
+  std::optional<Equivalence> check() const;
+  /// "largest difference …", "not checked"; of each of several variants: "seq=64: largest difference …".
+  std::vector<std::string> check_lines() const;
+  /// What the checks could not compare, likewise.
+  std::vector<std::string> warnings() const;
 };
 
 /// Errors carry the file's name.

@@ -215,7 +215,7 @@ Result<CompileModelReport> compile_whole(const std::string& model, const std::st
   }
   TRY_VOID(runtime::write_artifact(compiled.artifact, artifact));
   CompileModelReport report;
-  if (compiled.check) report.check = compiled.check->text();
+  if (compiled.check()) report.check = fmt::format("{}", fmt::join(compiled.check_lines(), "; "));
   report.report = compile_json(model, settings, compiled).dump(2, ' ', true, nlohmann::json::error_handler_t::replace);
   report.is_interrupted = is_interrupted;
   return report;

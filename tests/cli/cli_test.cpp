@@ -1350,6 +1350,37 @@ TEST_F(CommandLine, CompileTellsWhatItsCheckExercised) {
   EXPECT_TRUE(exercised["primitives"].contains("vectorize")) << exercised;
 }
 
+/// One check of an artifact says nothing of its other variants.
+TEST_F(CommandLine, CompileTellsWhatEachVariantsCheckFound) {
+  const std::string file = model(
+      "opset 17\ngraph g(x: float32[n,3], z: float32[m]) -> (y: float32[n,3]) {\n  y = Relu(x)\n}\n", "open.onnx");
+  const std::vector<std::string> sizes = {"compile", file, "-o", path("sizes.iso"), "--dim", "n=1,8", "--level", "1"};
+  const Outcome told = isomer(sizes);
+  ASSERT_EQ(told.exit_code, 0) << told.err;
+  EXPECT_THAT(told.out,
+              AllOf(HasSubstr("check: n=1: largest difference"), HasSubstr("check: n=8: largest difference")));
+  const std::string line = "m is taken as 1; bind it with --dim m=SIZE\n";
+  EXPECT_THAT(told.err, HasSubstr(line));
+  EXPECT_EQ(told.err.find(line), told.err.rfind(line)) << told.err;
+  std::vector<std::string> in_json = sizes;
+  in_json.emplace_back("--json");
+  const json check = json::parse(isomer(in_json).out)["check"];
+  ASSERT_EQ(check["by_variant"].size(), 2U) << check;
+  EXPECT_EQ(check["by_variant"][0]["elements"].get<int>() * 8, check["by_variant"][1]["elements"].get<int>());
+  EXPECT_EQ(check["elements"].get<int>() * 8, check["by_variant"][1]["elements"].get<int>() * 9);
+  EXPECT_EQ(check["passed"], true);
+  // No CPU has the features of both of the last two.
+  const std::vector<std::string> targets = {"compile", file,  "-o",       path("targets.iso"),
+                                            "--dim",   "n=2", "--target", "cpu=x86-64,cpu=graniterapids,cpu=znver4",
+                                            "--level", "1",   "--json"};
+  const json of_targets = json::parse(isomer(targets).out)["check"];
+  ASSERT_EQ(of_targets["by_variant"].size(), 3U) << of_targets;
+  EXPECT_TRUE(of_targets["by_variant"][0].is_object());
+  EXPECT_TRUE(of_targets["by_variant"][1].is_null() || of_targets["by_variant"][2].is_null());
+  EXPECT_THAT(isomer({targets.begin(), targets.end() - 1}).out,
+              AllOf(HasSubstr("check: cpu=x86-64: largest difference"), HasSubstr(": not checked\n")));
+}
+
 class Interrupted : public CommandLine {
  protected:
   Interrupted() {

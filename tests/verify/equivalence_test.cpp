@@ -736,6 +736,23 @@ graph g(x: float32[4,1024], n: int64[]) -> (y) {
   EXPECT_EQ(stage_sizes(graph).longest_sum, 1024);
 }
 
+TEST(Equivalence, WhatWasComparedElsewhereIsAdded) {
+  Equivalence one;
+  one.runs = 1;
+  one.max_abs_error = 1;
+  one.outputs = {{.name = "y", .elements = 3, .set_aside = 1}};
+  const Equivalence other{.runs = 2,
+                          .max_abs_error = 2,
+                          .outputs = {{.name = "z", .elements = 5}, {.name = "y", .elements = 4, .not_finite = 2}},
+                          .difference = Difference{.output = "z"}};
+  one += other;
+  EXPECT_EQ(one.runs, 3);
+  EXPECT_EQ(one.max_abs_error, 2);
+  EXPECT_EQ(one.elements(), 12);
+  EXPECT_EQ(one.outputs[0].not_finite, 2);
+  EXPECT_FALSE(one.passed());
+}
+
 constexpr std::string_view kDivision = R"(opset 17
 graph g(x: int64[4], y: int64[4]) -> (z: int64[4]) {
   three: int64[] = {3}

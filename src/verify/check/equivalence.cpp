@@ -94,6 +94,16 @@ OutputCoverage& OutputCoverage::operator+=(const OutputCoverage& other) {
   return *this;
 }
 
+Equivalence& Equivalence::operator+=(const Equivalence& other) {
+  runs += other.runs;
+  movements = std::max(movements, other.movements);
+  max_abs_error = std::max(max_abs_error, other.max_abs_error);
+  max_error_over_bound = std::max(max_error_over_bound, other.max_error_over_bound);
+  for (const OutputCoverage& output : other.outputs) coverage_of(output.name, *this) += output;
+  if (!difference) difference = other.difference;
+  return *this;
+}
+
 int64_t Equivalence::elements() const {
   int64_t sum = 0;
   for (const OutputCoverage& output : outputs) sum += output.elements;

@@ -68,6 +68,8 @@ struct Equivalence {
   std::optional<Difference> difference;  ///< the first run's worst one beyond its bound
 
   bool passed() const { return !difference; }
+  /// With what was compared elsewhere, of the same outputs.
+  Equivalence& operator+=(const Equivalence& other);
   int64_t elements() const;
   int64_t set_aside() const;
   /// "largest difference 3.1e-07, 0.04 of what rounding allows; 12 of 40,960 elements set aside: rounding decides them
