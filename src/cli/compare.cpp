@@ -227,7 +227,7 @@ json difference_json(const Difference& difference) {
 
 json comparison_json(const Equivalence& result) {
   json report = equivalence_json(result);
-  report["passed"] = result.passed() && result.uncompared().empty();
+  report["passed"] = result.is_equal();
   report["difference"] = nullptr;
   if (const auto& d = result.difference) report["difference"] = difference_json(*d);
   return report;
@@ -259,8 +259,8 @@ void add_compare(CLI::App& app, int& exit) {
                      result->difference->text()});
       return;
     }
-    if (const std::string nothing = result->uncompared(); !nothing.empty()) {
-      exit = report({ErrorKind::kMismatch, options->candidate, nothing});
+    if (!result->is_equal()) {
+      exit = report({ErrorKind::kMismatch, options->candidate, result->uncompared()});
       return;
     }
     if (!options->json) print_lines({fmt::format("equal on {} input sets: {}", result->runs, result->text())});

@@ -278,6 +278,7 @@ graph g(x: float32[2]) -> (y: float32[2], z: float32[2]) {
   EXPECT_TRUE(one.passed() && one.uncompared().empty()) << one.text();
   const Equivalence none = compared(graph, {-4, -1}, found({NAN, NAN}, {4, 1}));
   EXPECT_TRUE(none.passed());
+  EXPECT_FALSE(none.is_equal());
   EXPECT_TRUE(none.uncompared().starts_with("nothing of output y could be compared")) << none.uncompared();
   EXPECT_NE(none.text().find("nothing of output y"), std::string::npos) << none.text();
   EXPECT_EQ(none.warnings().size(), 1);
@@ -642,6 +643,7 @@ graph g(x: float32[32]) -> (y) {{
   };
   const Equivalence none = on(kept(1), kept(-7), 1);
   EXPECT_TRUE(none.passed());
+  EXPECT_TRUE(none.is_equal());
   EXPECT_TRUE(none.uncompared().starts_with("nothing of output y could be compared: there is no element"))
       << none.uncompared();
   EXPECT_EQ(none.warnings().size(), 1);

@@ -136,6 +136,12 @@ std::string Equivalence::uncompared() const {
       names.size() == 1 ? "" : "s", fmt::join(names, ", "));
 }
 
+bool Equivalence::is_equal() const {
+  return passed() && std::ranges::all_of(outputs, [](const OutputCoverage& output) {
+           return output.elements == 0 || output.is_compared();
+         });
+}
+
 std::vector<std::string> Equivalence::warnings() const {
   std::vector<std::string> result;
   if (std::string nothing = uncompared(); !nothing.empty()) result.push_back(std::move(nothing));

@@ -78,6 +78,8 @@ struct Equivalence {
   /// "nothing of output y could be compared: there is no element, none is finite, or rounding decides them"; nothing
   /// where of each output something was, or its type says that it is empty.
   std::string uncompared() const;
+  /// It passed, and of each output something was compared, or data decided in both that it has no element.
+  bool is_equal() const;
   /// That, and a sentence for each other output of which more than one element in a hundred was set aside or is not
   /// finite.
   std::vector<std::string> warnings() const;
