@@ -70,7 +70,10 @@ te::Ranges AccessPlans::with_bytes(te::Ranges ranges) {
 AccessPlan AccessPlans::plan(int buffer, const std::vector<Expr>& index) const {
   const Buffer& target = kernel_.buffers[buffer];
   CHECK(index.size() == target.shape.size()) << target.name << ": " << index.size() << " indices";
-  const bool is_static = has_static_shape(target);
+  // Of the last dim whose size data decide, and of those behind it, the pitch is known.
+  size_t first = index.size();
+  while (first > 0 && target.shape[--first].is_constant()) {
+  }
   te::Simplifier simplifier(ranges_);
   AccessPlan access;
   access.buffer = buffer;
@@ -82,8 +85,8 @@ AccessPlan AccessPlans::plan(int buffer, const std::vector<Expr>& index) const {
                                                          : sizes_.are_around(index[k], target.shape[k].expr(), loops_);
     const bool is_checked = !is_proved && (target.is_checked || is_decided_by_data(index[k]));
     access.is_proved &= is_proved;
-    if (is_static) linear = linear * target.shape[k].value();
-    if (is_checked || !is_static)
+    if (k > first) linear = linear * target.shape[k].value();
+    if (is_checked || k < first)
       access.axes.push_back({static_cast<int>(k), polynomial, is_checked});
     else
       linear = linear + index[k];

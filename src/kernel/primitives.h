@@ -21,7 +21,7 @@ inline std::string text(LoopId loop) { return fmt::format("k{}", loop.variable);
 /// product is more than the extent the blocks below get a predicate. Of a loop whose extent data decide the first
 /// factor is -1.
 Result<LoopIds> split(Kernel& kernel, LoopId loop, const Integers& factors);
-/// One loop for a nest of loops, each the only statement of the one before.
+/// One loop for a nest of loops, each the only statement of the one before. Data may decide the extent of the first.
 Result<LoopId> fuse(Kernel& kernel, const LoopIds& loops);
 /// Puts these loops of one nest into this order; they share the places that they had. Ordered ones may be among them,
 /// in the order that they had, around a map whose steps read of what they write only what lies at their own place: each
@@ -155,9 +155,9 @@ Result<std::string> decompose_reduction(Kernel& kernel, const std::string& block
 /// front of the reduction they are initialized, behind it a block, the result, stores them. All of the reduction runs
 /// inside of the loop.
 Result<std::string> keep_in_registers(Kernel& kernel, const std::string& block, LoopId loop);
-/// A reduction's last loop, whose extent data decide, runs over so many lanes at a time, which hold partial results in
-/// registers (by a block, the result); then they are combined, and the steps that fill no lanes follow one by one. The
-/// monoid is commutative.
+/// A reduction's last loop runs over so many lanes at a time, which hold partial results in registers (by a block, the
+/// result); those of sums of reals are sums of blocks. What fills no lanes is for the first ones of them. Then they are
+/// combined. The monoid is commutative.
 Result<std::string> reduce_in_lanes(Kernel& kernel, const std::string& block, LoopId loop, int64_t lanes);
 /// The reduction over the loop happens last, in a block of its own behind the reduction's outermost loop, over partial
 /// results that the loop's iterations compute independently, in buffers with one more axis. The monoid is commutative.

@@ -423,12 +423,15 @@ Result<LoopIds> split(Kernel& kernel, LoopId id, const Integers& factors) {
 Result<LoopId> fuse(Kernel& kernel, const LoopIds& ids) {
   if (ids.empty()) return invalid("fuse", "loops expected, none found");
   TRY(const std::vector<Place> places, chain(kernel, ids));
+  const Expr first = places.front().loop().extent;
+  const bool is_known = te::as_constant(first).has_value();
   int64_t product = 1;
   for (size_t i = 0; i < places.size(); ++i) {
     if (places[i].loop().variable != ids[i].variable)
       return invalid(text(ids[i]), "loops in the order of their nest expected");
     if (i > 0 && places[i].list != &places[i - 1].loop().body)
       return invalid(text(ids[i]), "loops of one nest without others between expected");
+    if (i == 0 && !is_known) continue;
     TRY(const int64_t extent, constant_extent(places[i].loop()));
     if (__builtin_mul_overflow(product, extent, &product))
       return invalid(text(ids[i]), "less than 2^63 iterations expected");
@@ -437,19 +440,21 @@ Result<LoopId> fuse(Kernel& kernel, const LoopIds& ids) {
   std::map<int, Expr> replacements;
   Expr rest = loop_variable(created.variable);
   int64_t outer = product;
-  for (size_t i = places.size(); i-- > 0;) {
+  for (size_t i = places.size(); i-- > (is_known ? 0 : 1);) {
     const int64_t extent = *te::as_constant(places[i].loop().extent);
     outer /= std::max<int64_t>(extent, 1);
-    replacements.emplace(ids[i].variable, extent == 1  ? te::index(0)
-                                          : outer == 1 ? rest
-                                                       : te::floor_mod(rest, te::index(extent)));
+    replacements.emplace(ids[i].variable, extent == 1              ? te::index(0)
+                                          : outer == 1 && is_known ? rest
+                                                                   : te::floor_mod(rest, te::index(extent)));
     if (extent != 1) rest = te::floor_div(rest, te::index(extent));
   }
+  if (!is_known) replacements.emplace(ids[0].variable, rest);
   const bool overlaps =
       std::ranges::any_of(places, [](const Place& place) { return place.loop().annotations.contains(kOverlaps); });
   Statements body = std::move(places.back().loop().body);
   rewrite_expressions(body, [&](const Expr& e) { return substitute(e, replacements); });
-  places.front().statement() = nest({{created.variable, te::index(product)}}, std::move(body));
+  const Expr extent = is_known ? te::index(product) : te::simplify_index(first * product);
+  places.front().statement() = nest({{created.variable, extent}}, std::move(body));
   if (overlaps) mark_overlapping(places.front().statement(), 1);
   return created;
 }

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <utility>
 
 #include "kernel/primitives.h"
 #include "kernel/regions.h"
@@ -42,13 +43,18 @@ Expr widened(const Expr& e, DataType type) {
   return te::cast(type, e);
 }
 
-Statement nested(std::vector<Loop> loops, Block block) {
-  Statement statement = {std::move(block)};
+Statements nested(std::vector<Loop> loops, Statements statements) {
   for (auto loop = loops.rbegin(); loop != loops.rend(); ++loop) {
-    loop->body.push_back(std::move(statement));
-    statement = {std::move(*loop)};
+    loop->body = std::exchange(statements, {});
+    statements.push_back({std::move(*loop)});
   }
-  return statement;
+  return statements;
+}
+
+Statement nested(std::vector<Loop> loops, Block block) {
+  Statements alone;
+  alone.push_back({std::move(block)});
+  return std::move(nested(std::move(loops), std::move(alone)).front());
 }
 
 /// A reduction over a loop, which is done last: partial results by the block, and behind the reduction's outermost loop
@@ -230,6 +236,137 @@ std::vector<Write> writes_to_registers(Kernel& kernel, const Block& block, std::
   return result;
 }
 
+/// Steps of lanes that are summed at a time, where sums are of reals: of equal terms the errors of one long sum all
+/// have one sign, and grow with the square of their number.
+constexpr int64_t kStepsOfBlock = 512;
+
+/// What `reduce_in_lanes` makes of a reduction: lane k of its last loop has iterations k, lanes + k, ...
+class InLanes {
+ public:
+  InLanes(Kernel& kernel, const Block& block, const std::vector<Loop*>& loops, int64_t lanes)
+      : kernel_(kernel),
+        block_(block),
+        length_(loops.back()->extent),
+        lanes_(lanes),
+        partial_(block),
+        name_(fresh_block_name(kernel, block.name + ".lanes")) {
+    // The reduction runs over its loops themselves: steps of the last one, whatever iterators that was bound to.
+    std::map<int, Expr> iterators;
+    partial_.reduce.clear();
+    for (const Loop* loop : loops) {
+      iterators.emplace(loop->variable, te::reduce_axis(static_cast<int>(partial_.reduce.size())));
+      partial_.reduce.push_back({loop->extent, loop_variable(loop->variable)});
+      if (loop != loops.back()) outer_.emplace_back(loop->variable, loop->extent);
+    }
+    partial_.reduce.back().extent = te::simplify_index(te::floor_div(length_ + (lanes - 1), te::index(lanes)));
+    Expr& last = iterators.at(loops.back()->variable);
+    last = last * te::index(lanes) + lane_axis();
+    for (Expr& body : partial_.bodies)
+      body = te::transform(body, [&](const Expr& e) -> Expr {
+        const auto* variable = te::as<te::Var>(e);
+        if (!variable || variable->kind != te::VarKind::kReduce) return {};
+        return substitute(block_.reduce[static_cast<size_t>(variable->index)].binding, iterators);
+      });
+    partial_.axes.push_back({te::index(lanes), {}});
+    partial_.initialize = false;
+  }
+
+  /// The block that adds steps to the lanes one by one.
+  const std::string& name() const { return name_; }
+
+  /// Instead of the reduction's loops.
+  Statements statements() {
+    const std::vector<Write> held = writes_to_registers(kernel_, block_, ".lanes", {Dim(lanes_)}, {lane_axis()});
+    const auto extent = te::as_constant(length_);
+    // Of a length that is known, some steps are left for the block that the name is of.
+    const Expr steps = te::simplify_index(te::floor_div(length_, te::index(lanes_))),
+               left = te::simplify_index(length_ - steps * lanes_),
+               blocks = te::simplify_index(te::floor_div(extent ? steps - 1 : steps, te::index(kStepsOfBlock)));
+    Statements adding;
+    Expr done = te::index(0);
+    if (block_.combine.name == "sum" && is_float(block_.bodies[0].dtype()) && te::as_constant(blocks) != 0) {
+      adding.push_back(sums_of_blocks(blocks, held));
+      done = blocks * kStepsOfBlock;
+    }
+    Loop step(kernel_.next_variable++, te::simplify_index(steps - done));
+    adding.push_back(over_lanes(name_, te::simplify_index(done + loop_variable(step.variable)), held, {step}));
+    if (te::as_constant(left) != 0)
+      adding.push_back(over_lanes(fresh_block_name(kernel_, block_.name + ".rest"), steps, held, {}, left));
+
+    Statements result;
+    result.push_back(start(fresh_block_name(kernel_, block_.name + ".init"), held));
+    for (Statement& each : nested(outer_, std::move(adding))) result.push_back(std::move(each));
+    const Loop joined(kernel_.next_variable++, te::index(lanes_));
+    Block last = block_;
+    last.reduce = {{te::index(lanes_), loop_variable(joined.variable)}};
+    last.bodies = loaded(held, te::reduce_axis(0));
+    result.push_back(nested({joined}, std::move(last)));
+    return result;
+  }
+
+ private:
+  Expr lane_axis() const { return te::axis(static_cast<int>(block_.axes.size())); }
+
+  std::vector<Expr> loaded(const std::vector<Write>& held, const Expr& lane) const {
+    std::vector<Expr> result;
+    result.reserve(held.size());
+    for (const Write& write : held) result.push_back(load_buffer(kernel_, write.buffer, {lane}));
+    return result;
+  }
+
+  /// What is held, before anything is added to it.
+  Statement start(std::string name, std::vector<Write> held) {
+    const Loop lane(kernel_.next_variable++, te::index(lanes_));
+    for (Write& write : held) write.index = {te::axis(0)};
+    Block made = initialization(kernel_, block_, {{te::index(lanes_), loop_variable(lane.variable)}}, std::move(held));
+    made.name = std::move(name);
+    return nested({lane}, std::move(made));
+  }
+
+  /// Adds this step of all lanes, or of the first ones, under a loop over such steps if there is one.
+  Statement over_lanes(std::string name, const Expr& step, std::vector<Write> held, std::vector<Loop> loops,
+                       const Expr& count = {}) {
+    loops.emplace_back(kernel_.next_variable++, te::index(lanes_));
+    const Expr lane = loop_variable(loops.back().variable);
+    Block made = partial_;
+    made.name = std::move(name);
+    made.reduce.back().binding = step;
+    made.axes.back().binding = lane;
+    made.writes = std::move(held);
+    if (count) made.predicate = lane < count;
+    return nested(std::move(loops), std::move(made));
+  }
+
+  /// A loop over blocks of steps, each of which has sums of its own that are added to what is held.
+  Statement sums_of_blocks(const Expr& count, const std::vector<Write>& held) {
+    Loop block(kernel_.next_variable++, count);
+    const Loop step(kernel_.next_variable++, te::index(kStepsOfBlock));
+    const Expr number = loop_variable(block.variable);
+    const std::vector<Write> sums = writes_to_registers(kernel_, block_, ".block", {Dim(lanes_)}, {lane_axis()});
+    const std::string hint = block_.name + ".block";
+    block.body.push_back(start(fresh_block_name(kernel_, hint + ".init"), sums));
+    block.body.push_back(over_lanes(fresh_block_name(kernel_, hint),
+                                    number * kStepsOfBlock + loop_variable(step.variable), sums, {step}));
+    const Loop lane(kernel_.next_variable++, te::index(lanes_));
+    Block added = partial_;
+    added.name = fresh_block_name(kernel_, hint + "s");
+    added.reduce.back() = {count, number};
+    added.axes.back().binding = loop_variable(lane.variable);
+    added.writes = held;
+    added.bodies = loaded(sums, lane_axis());
+    block.body.push_back(nested({lane}, std::move(added)));
+    return {std::move(block)};
+  }
+
+  Kernel& kernel_;
+  const Block block_;
+  const Expr length_;  ///< of the last loop
+  const int64_t lanes_;
+  std::vector<Loop> outer_;  ///< around that one
+  Block partial_;            ///< what each step adds, over one more axis: that of lanes
+  const std::string name_;
+};
+
 }  // namespace
 
 Result<std::string> decompose_reduction(Kernel& kernel, const std::string& name, LoopId id) {
@@ -358,66 +495,23 @@ Result<std::string> reduce_in_lanes(Kernel& kernel, const std::string& name, Loo
   const std::vector<Loop*> around = place.loops();
   const auto outermost =
       std::ranges::find_if(around, [&](const Loop* loop) { return reducing.contains(loop->variable); });
-  const auto iterator = std::ranges::find_if(
-      block.reduce, [&](const Iterator& each) { return each.binding == loop_variable(id.variable); });
-  if (around.empty() || around.back()->variable != id.variable || iterator == block.reduce.end() ||
-      te::as_constant(around.back()->extent))
-    return invalid(text(id), "the last loop around {}, over its reduction, expected, whose extent data decide", name);
+  if (around.empty() || around.back()->variable != id.variable || !reducing.contains(id.variable))
+    return invalid(text(id), "the last loop around {}, over its reduction, expected", name);
+  const auto extent = te::as_constant(around.back()->extent);
+  if (extent && *extent < lanes) return invalid(text(id), "at least {} iterations expected, it has {}", lanes, *extent);
   for (auto loop = outermost; loop != around.end(); ++loop)
     if (!reducing.contains((*loop)->variable) || spatial.contains((*loop)->variable) || (*loop)->body.size() != 1 ||
         (*loop)->kind != LoopKind::kSerial)
       return invalid(text(LoopId{(*loop)->variable}), "a serial loop over the reduction alone expected");
-  const auto number = static_cast<int>(iterator - block.reduce.begin()), rank = static_cast<int>(block.axes.size());
-  const Expr length = around.back()->extent, steps = te::floor_div(length, te::index(lanes));
 
-  // What lanes hold: step and lane are iterators of their own.
-  Block partial = block, last = block, rest = block;
-  partial.name = fresh_block_name(kernel, name + ".lanes");
-  rest.name = fresh_block_name(kernel, name + ".rest");
-  std::vector<Loop> copied, left;
-  std::map<int, Expr> renamed, renamed_rest;
-  for (auto loop = outermost; loop != around.end(); ++loop)
-    for (auto& [loops, names] : {std::pair(&copied, &renamed), std::pair(&left, &renamed_rest)}) {
-      loops->emplace_back(kernel.next_variable++, (*loop)->extent);
-      names->emplace((*loop)->variable, loop_variable(loops->back().variable));
-    }
-  const Loop lane(kernel.next_variable++, te::index(lanes)), first(kernel.next_variable++, te::index(lanes)),
-      joined(kernel.next_variable++, te::index(lanes));
-  copied.back().extent = te::simplify_index(steps);
-  left.back().extent = te::simplify_index(length - steps * lanes);
-
-  for (Iterator& each : partial.reduce) each.binding = substitute(each.binding, renamed);
-  partial.reduce[static_cast<size_t>(number)].extent = copied.back().extent;
-  partial.axes.push_back({te::index(lanes), loop_variable(lane.variable)});
-  for (Expr& body : partial.bodies)
-    body = te::transform(
-        body, [&](const Expr& e) { return e == te::reduce_axis(number) ? e * lanes + te::axis(rank) : Expr(); });
-  partial.initialize = false;
-  last.reduce = {{te::index(lanes), loop_variable(joined.variable)}};
-  last.bodies.clear();
-  std::vector<Write> started;
-  partial.writes = writes_to_registers(kernel, block, ".lanes", {Dim(lanes)}, {te::axis(rank)});
-  for (const Write& write : partial.writes) {
-    started.push_back({write.buffer, {te::axis(0)}});
-    last.bodies.push_back(load_buffer(kernel, write.buffer, {te::reduce_axis(0)}));
-  }
-  Block start = initialization(kernel, block, {{te::index(lanes), loop_variable(first.variable)}}, std::move(started));
-  for (Iterator& each : rest.reduce) each.binding = substitute(each.binding, renamed_rest);
-  Expr& rest_step = rest.reduce[static_cast<size_t>(number)].binding;
-  rest_step = te::simplify_index(steps * lanes + rest_step);
-  rest.initialize = false;
-
-  std::string created = partial.name;
-  copied.push_back(lane);
+  InLanes made(kernel, block, {outermost, around.end()}, lanes);
   TRY(const Place whole, find_loop(kernel, (*outermost)->variable));
-  Statements made;
-  made.push_back(nested({first}, std::move(start)));
-  made.push_back(nested(std::move(copied), std::move(partial)));
-  made.push_back(nested({joined}, std::move(last)));
-  made.push_back(nested(std::move(left), std::move(rest)));
+  Statements statements = made.statements();
+  // Registers are those of one nest.
+  if (whole.ancestors.empty()) statements = nested({Loop(kernel.next_variable++, te::index(1))}, std::move(statements));
   const auto at = whole.list->erase(whole.list->begin() + static_cast<std::ptrdiff_t>(whole.position));
-  whole.list->insert(at, std::make_move_iterator(made.begin()), std::make_move_iterator(made.end()));
-  return created;
+  whole.list->insert(at, std::make_move_iterator(statements.begin()), std::make_move_iterator(statements.end()));
+  return made.name();
 }
 
 Result<std::string> rfactor(Kernel& kernel, const std::string& name, LoopId id) {

@@ -407,6 +407,12 @@ const std::vector<OpenExample>& open_examples() {
        "s0 = reduce [3] over [n] with max:float32 { in0[i0, r0]:float32 }\n"
        "s1 = map [3,n] { in0[i0, i1]:float32 - s0[i0]:float32 }\noutput s1\n",
        {{3, n}}},
+      {"total", "s0 = reduce [] over [n] with sum:float32 { in0[r0]:float32 }\noutput s0\n", {{n}}},
+      {"total_of_rows", "s0 = reduce [] over [n,5] with sum:float32 { in0[r0, r1]:float32 }\noutput s0\n", {{n, 5}}},
+      {"largest_of_all", "s0 = reduce [1] over [n] with max:float32 { in0[r0, i0]:float32 }\noutput s0\n", {{n, 1}}},
+      {"long_rows", "s0 = reduce [n] over [37] with sum:float32 { in0[i0, r0]:float32 }\noutput s0\n", {{n, 37}}},
+      {"images", "s0 = reduce [2] over [n,7] with sum:float32 { in0[i0, r0, r1]:float32 }\noutput s0\n", {{2, n, 7}}},
+      {"places", "s0 = reduce [n] over [37] with argmax:float32 { in0[i0, r0]:float32, r0 }\noutput s0.1\n", {{n, 37}}},
       {"means", "s0 = reduce [2] over [n,n] with sum:float32 { in0[i0, r0, r1]:float32 }\noutput s0\n", {{2, n, n}}},
       {"movement", "s0 = map [n,3] { in0[i1, n - 1 - i0]:float32*2 }\noutput s0\n", {{3, n}}}};
   return examples;

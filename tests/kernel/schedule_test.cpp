@@ -892,6 +892,44 @@ TEST(SplitDims, MakesADimOfGroups) {
   refused(again.split_dims("s0", 1, 2), "alone in serial loops");
 }
 
+/// Of a loop of 1,100 iterations 2 lanes have blocks, steps and, where there is one more, a rest.
+TEST(Primitives, ReductionsInLanesHaveBlocksStepsAndARest) {
+  for (const int64_t count : {2, 7, 1100, 1101, 2048}) {
+    const Example example = {
+        "rows",
+        fmt::format("s0 = reduce [3] over [2, {0}] with sum:float32 {{ in0[i0, r0, r1]:float32 }}\noutput s0\n", count),
+        {{3, 2, count}}};
+    const Kernel kernel = lowered(example);
+    Schedule schedule(kernel);
+    const auto partial = schedule.reduce_in_lanes("s0", schedule.loops("s0")->back(), 2);
+    ASSERT_TRUE(partial.ok()) << partial.error().message();
+    EXPECT_EQ(schedule.kernel().find_buffer("s0.block") >= 0, count > 1024);
+    const std::vector<std::string> blocks = schedule.blocks();
+    EXPECT_EQ(std::ranges::count(blocks, "s0.rest"), count % 2);
+    // What is joined may be joined by halves.
+    if (count > 2) {
+      EXPECT_FALSE(schedule.reduce_in_lanes("s0", schedule.loops("s0")->back(), 4).ok());
+    }
+    for (const std::string& block : blocks) (void)schedule.vectorize(schedule.loops(block)->back());
+    expect_replays(schedule, kernel);
+    expect_same_meaning(example, schedule, kernel);
+  }
+}
+
+/// A reduction whose only loops are its own stands in another one: registers are those of one nest.
+TEST(Primitives, ATotalMayBeInLanes) {
+  const Example total = {"total", "s0 = reduce [] over [40] with sum:float32 { in0[r0]:float32 }\noutput s0\n", {{40}}};
+  const Kernel kernel = lowered(total);
+  Schedule schedule(kernel);
+  for (const int64_t lanes : {16, 4}) {
+    const auto partial = schedule.reduce_in_lanes("s0", schedule.loops("s0")->back(), lanes);
+    ASSERT_TRUE(partial.ok()) << partial.error().message();
+    ASSERT_TRUE(schedule.vectorize(schedule.loops(*partial)->back()).ok());
+  }
+  expect_replays(schedule, kernel);
+  expect_same_meaning(total, schedule, kernel);
+}
+
 /// Found by random traces: the second part of a fused loop would have started results again that the first part had
 /// begun.
 TEST(Primitives, APartOfAFusedLoopDoesNotInitializeApart) {

@@ -118,6 +118,34 @@ TEST(LongSums, HavePartialSums) {
   }
 }
 
+/// In lanes alone, of as many terms as data decide, it would be off by a thousandth.
+TEST(LongSums, OfAsManyAsDataDecideHavePartialSums) {
+  constexpr int64_t kTerms = 4'000'000;
+  const std::vector<std::tuple<const char*, Dims>> sums = {
+      {"s0 = reduce [] over [n] with sum:float32 { in0[r0]:float32 }\noutput s0\n", {kTerms}},
+      {"s0 = reduce [1] over [n] with sum:float32 { in0[i0, r0]:float32 }\noutput s0\n", {1, kTerms}},
+      {"s0 = reduce [] over [n,1000] with sum:float32 { in0[r0, r1]:float32 }\noutput s0\n", {kTerms / 1000, 1000}}};
+  for (const auto& [text, dims] : sums) {
+    const auto program = te::parse_program(text);
+    ASSERT_TRUE(program.ok()) << program.error().message();
+    const Dim n = Dim::symbol("n");
+    Shape shape(dims.begin(), dims.end());
+    const size_t open = dims.size() == 2 && dims[0] == 1 ? 1 : 0;
+    shape[open] = n;
+    const Kernel kernel = *lower(*program, {{DataType::kFloat32, shape}}, {{"n"}});
+    const std::vector<Tensor> inputs = {
+        te::to_tensor(te::Array::reals(DataType::kFloat32, dims, std::vector<double>(kTerms, 0.1f))),
+        Tensor::int64s({dims[open]})};
+    for (const VectorUnit& vectors : {kAvx2, host_target().vectors()}) {
+      const Schedule schedule = with_open_loops(Schedule(kernel), {.vectors = vectors});
+      SCOPED_TRACE(print(schedule.trace()) + print(schedule.finish()));
+      const auto found = run(schedule.finish(), inputs, host_target());
+      ASSERT_TRUE(found.ok()) << found.error().message();
+      EXPECT_NEAR(found->outputs[0].real(0) / (static_cast<double>(kTerms) * 0.1f), 1, 2e-5);
+    }
+  }
+}
+
 TEST(AccumulateIn, SaysWhatItExpects) {
   const Kernel kernel = *lower(*te::parse_program("s0 = reduce [3] over [8] with max:float16 { in0[i0, r0]:float16 }\n"
                                                   "s1 = reduce [3] over [8] with sum:float16 { in0[i0, r0]:float16 }\n"

@@ -23,6 +23,9 @@ constexpr int64_t kSmallSize = 64;
 /// Iterations of a loop for each thread, from which on they are shared as evenly as need be.
 constexpr int64_t kPiecesOfThread = 4;
 
+/// Lanes that hold partial results, at most, the fewest of a short loop, and the most vectors of them.
+constexpr int64_t kMostLanes = 64, kShortLanes = 4, kVectorsOfLanes = 4;
+
 /// Steps of a reduction that read other lines of memory each, for which the first cache has room.
 constexpr int64_t kStepsInCache = 32;
 
@@ -74,7 +77,7 @@ class OpenBlock {
     separate_phases();
     const Block& block = view_.block(name_);
     const Nest nest{name_, view_.loops(name_)};
-    if (nest.loops.size() != block.axes.size() + block.reduce.size() || block.writes.size() != 1) return;
+    if (nest.loops.size() != block.axes.size() + block.reduce.size()) return;
     typical_ = with_sizes(view_.kernel(), kTypicalSize);
     const int64_t work = work_of_small();
     const std::vector<std::string> before = builder_.schedule.blocks();
@@ -141,7 +144,7 @@ class OpenBlock {
   /// Results in registers; whether there is a tile for them.
   bool lay_out_tiles(const Nest& nest) {
     const Schedule before = builder_.schedule;
-    const bool done = lay_out_packed(nest);
+    const bool done = view_.block(name_).writes.size() == 1 && lay_out_packed(nest);
     if (!done) builder_.schedule = before;
     return done;
   }
@@ -269,17 +272,89 @@ class OpenBlock {
     return result;
   }
 
-  /// Lanes along a reduction whose elements lie side by side.
+  /// Lanes along a reduction whose elements lie side by side; of one that gives a single result, in any case.
   bool reduce_in_lanes(const Nest& nest) {
-    const BlockPlace place = place_of_block(typical_, name_);
-    const LoopId last = nest.loops.back();
-    for (const LoadAccess& access : load_accesses(typical_, *place.block))
-      if (!access.reduce.empty() && access.reduce.back() != 1 && access.reduce.back() != 0) return false;
-    const auto partial = builder_.schedule.reduce_in_lanes(name_, last, view_.lanes(*place.block));
+    const Schedule before = builder_.schedule;
+    const auto steps = steps_of_lanes(nest);
+    bool has_lanes = false;
+    for (const int64_t width : steps ? widths_of_lanes(*steps) : Integers()) {
+      if (!hold_in_lanes(width)) break;
+      has_lanes = true;
+    }
+    if (has_lanes) {
+      (void)tried(builder_.schedule.unroll(view_.loops(name_).back()));
+    } else {
+      builder_.schedule = before;
+    }
+    return has_lanes;
+  }
+
+  /// The reduction's loop for lanes, which is the last one then: it is one with those around it that go on where it
+  /// ends.
+  std::optional<LoopId> steps_of_lanes(const Nest& nest) {
+    const Block block = *place_of_block(typical_, name_).block;
+    const std::vector<LoadAccess> accesses = load_accesses(typical_, block);
+    const size_t rank = block.axes.size();
+    const bool is_single =
+        std::ranges::all_of(block.axes, [](const Iterator& a) { return te::as_constant(a.extent) == 1; });
+    std::optional<size_t> along;
+    for (size_t k = 0; k < block.reduce.size(); ++k)
+      if (is_single ||
+          std::ranges::all_of(accesses, [&](const LoadAccess& a) { return a.reduce[k] == 1 || a.reduce[k] == 0; }))
+        along = k;
+    if (!along) return std::nullopt;
+    LoopId loop = nest.loops[rank + *along];
+    for (; *along > 0 && !is_open(loop) && !std::ranges::any_of(block.bodies, holds_select); --*along) {
+      const bool goes_on = std::ranges::all_of(accesses, [&](const LoadAccess& a) {
+        return a.reduce[*along] &&
+               a.reduce[*along - 1] == *a.reduce[*along] * te::as_constant(block.reduce[*along].extent).value_or(0);
+      });
+      const auto fused = goes_on ? builder_.schedule.fuse({nest.loops[rank + *along - 1], loop}) : Result<LoopId>(loop);
+      if (!goes_on || !fused.ok()) break;
+      loop = *fused;
+    }
+    LoopIds order = view_.loops(name_);
+    std::erase(order, loop);
+    order.push_back(loop);
+    return builder_.schedule.reorder(order).ok() ? std::optional(loop) : std::nullopt;
+  }
+
+  /// How many lanes hold partial results of the loop, and how many those of these; empty: it is too short.
+  Integers widths_of_lanes(LoopId steps) {
+    const Block& block = view_.block(name_);
+    const bool has_masks = builder_.machine().vectors.masks;
+    const int64_t length = view_.extent(steps);
+    int64_t lanes = view_.lanes(block);
+    if (!is_open(steps)) {
+      const Schedule typical(typical_);
+      if (View(typical, builder_.machine()).runs_along(*place_of_block(typical_, name_).block)) return {};
+      while (lanes > kShortLanes && length < 2 * lanes) lanes /= 2;
+      if (length < 2 * lanes) return {};
+    }
+    // Several vectors hide each other's latency; what fills them in part is under a mask.
+    int64_t vectors = block.writes.size() > 1 ? 1 : kMostLanes / lanes;
+    const auto fills = [&](int64_t width) {
+      return has_masks ? is_open(steps) || length >= width : length > 0 && length % width == 0;
+    };
+    vectors = std::min(vectors, kVectorsOfLanes);
+    while (vectors > 1 && !fills(vectors * lanes)) vectors /= 2;
+    Integers widths = {vectors * lanes};
+    if (vectors > 1) widths.push_back(lanes);
+    for (int64_t width = lanes / 2; width > 1; width /= 2) widths.push_back(width);
+    return widths;
+  }
+
+  /// Whether so many lanes hold partial results of the last loop.
+  bool hold_in_lanes(int64_t width) {
+    Schedule& schedule = builder_.schedule;
+    const std::vector<std::string> before = schedule.blocks();
+    const auto partial = schedule.reduce_in_lanes(name_, view_.loops(name_).back(), width);
     if (!partial.ok()) return false;
-    (void)tried(builder_.schedule.vectorize(view_.loops(*partial).back()));
-    (void)tried(builder_.schedule.unroll(view_.loops(name_).back()));
-    lay_out_initialization(builder_, name_);
+    for (const std::string& made : made_since(builder_, before))
+      (void)tried(schedule.vectorize(view_.loops(made).back()));
+    const LoopIds loops = view_.loops(*partial);
+    const LoopId steps = loops[loops.size() - 2];
+    if (!is_open(steps) && view_.extent(steps) <= kVectorsOfLanes) (void)tried(schedule.unroll(steps));
     return true;
   }
 
