@@ -136,6 +136,13 @@ INSTANTIATE_TEST_SUITE_P(
              0,
              "s = Unsqueeze(r, last)\n  t = Transpose(s) {perm = [0,2,1]}\n  w: float32[1,64,9] = random 1\n  v: "
              "float32[1,64,16] = random 2\n  y, _, _ = LSTM(t, w, v) {hidden_size = 16}"},
+        Case{"recurrences side by side",
+             {70, 5, 9},
+             0,
+             "t = Transpose(r) {perm = [1,0,2]}\n  w: float32[1,64,9] = random 1\n  v: float32[1,64,16] = random 2\n  "
+             "y, _, _ = LSTM(t, w, v) {hidden_size = 16}"},
+        Case{"running sums side by side", {70, 5, 3}, 0, "y = CumSum(r, along)\n  along: int64[] = {1}"},
+        Case{"running sums across", {5, 70}, 1, "y = CumSum(r, along)\n  along: int64[] = {0}"},
         Case{"products of integers",
              {9, 70},
              1,

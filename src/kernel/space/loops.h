@@ -19,6 +19,10 @@ void fuse_run(Builder& builder, const std::string& name, LoopIds& loops);
 /// Splits a loop of the block so that vectors of it are left: whole ones where a width divides it or there are many,
 /// with a last one apart.
 void vectorize(Builder& builder, LoopId loop, const std::string& name);
+/// Steps of a map that read only what stands at their own place (running sums, the states of a state-space model): a
+/// run of places, or some that lie apart, take all of their steps before the next do. `loops`: those inside of the one
+/// over steps. Whether they do. (steps.cpp)
+bool take_all_steps(Builder& builder, const std::string& name, const LoopIds& loops);
 /// One parallel loop over these outermost ones of a block, where there is enough to do (operations of elements).
 void parallelize(Builder& builder, const std::string& name, const LoopIds& outer, int64_t work);
 /// All unrolled but the last, which becomes lanes; whether that did.

@@ -43,7 +43,7 @@ Kernel with_sizes(Kernel kernel, int64_t size) {
   return kernel;
 }
 
-/// A block alone in its loops, one for each of its iterators.
+/// A block alone in its loops, or in those of a step of a scan, one for each of its iterators.
 struct Nest {
   std::string block;
   LoopIds loops;  ///< by iterator: those of axes, then those of the reduction
@@ -76,12 +76,14 @@ class OpenBlock {
   void lay_out() {
     separate_phases();
     const Block& block = view_.block(name_);
-    const Nest nest{name_, view_.loops(name_)};
+    const Nest nest{name_, view_.inner_loops(name_)};
     if (nest.loops.size() != block.axes.size() + block.reduce.size()) return;
     typical_ = with_sizes(view_.kernel(), kTypicalSize);
     const int64_t work = work_of_small();
     const std::vector<std::string> before = builder_.schedule.blocks();
-    if (!block.is_reduction() || (!lay_out_tiles(nest) && !reduce_in_lanes(nest))) lay_out_lanes(nest);
+    const bool is_done = block.is_reduction() ? lay_out_tiles(nest) || reduce_in_lanes(nest)
+                                              : take_all_steps(builder_, name_, nest.loops);
+    if (!is_done) lay_out_lanes(nest);
     std::vector<std::string> made = made_since(builder_, before);
     made.insert(made.begin(), name_);
     for (const std::string& name : made) share(name, work);
@@ -117,7 +119,8 @@ class OpenBlock {
     const BlockPlace place = place_of_block(view_.kernel(), name);
     LoopIds order, open, fixed;
     for (const Loop* loop : place.loops()) {
-      if (loop->kind != LoopKind::kSerial || reads_any(place.block->reduce, loop->variable)) break;
+      if (loop->ordered && order.empty()) continue;
+      if (loop->ordered || loop->kind != LoopKind::kSerial || reads_any(place.block->reduce, loop->variable)) break;
       order.push_back({loop->variable});
       const auto extent = te::as_constant(loop->extent);
       if (!extent) open.push_back(order.back());
@@ -190,7 +193,7 @@ class OpenBlock {
         across = (*parts)[1];
     // Around tiles all other axes (of which each has other operands, as heads have), around what is inside of a tile
     // the loops over tiles.
-    LoopIds order = view_.loops(nest.block);
+    LoopIds order = view_.inner_loops(nest.block);
     const auto depth = [&](LoopId loop) {
       const auto iterator = std::ranges::find(nest.loops, loop) - nest.loops.begin();
       const bool is_other = iterator < static_cast<int>(view_.block(nest.block).axes.size()) &&
@@ -212,8 +215,8 @@ class OpenBlock {
     const BlockPlace place = place_of_block(view_.kernel(), name);
     LoopIds around, window, steps;
     LoopId tiles, rows;
-    for (const Loop* loop : place.loops()) {
-      const LoopId id{loop->variable};
+    for (const LoopId id : view_.inner_loops(name)) {
+      const Loop* loop = loop_of(view_.kernel(), id.variable);
       const auto extent = te::as_constant(loop->extent);
       if (loop->kind != LoopKind::kSerial) break;
       if (reads_any(place.block->reduce, loop->variable)) {
@@ -249,7 +252,7 @@ class OpenBlock {
     Schedule& schedule = builder_.schedule;
     const Schedule before = schedule;
     const LoopId loop = whole.loops[static_cast<size_t>(axis)];
-    LoopIds order = view_.loops(whole.block);
+    LoopIds order = view_.inner_loops(whole.block);
     std::erase(order, loop);
     order.insert(order.begin(), loop);
     const std::vector<std::string> blocks = schedule.blocks();
@@ -262,7 +265,7 @@ class OpenBlock {
     names.insert(names.begin(), whole.block);
     std::vector<Nest> result;
     for (size_t k = 0; k < names.size(); ++k) {
-      LoopIds copies = view_.loops(names[k]);
+      LoopIds copies = view_.inner_loops(names[k]);
       copies.erase(copies.begin());
       Nest made{names[k], {}};
       for (const LoopId each : whole.loops)
@@ -313,7 +316,7 @@ class OpenBlock {
       if (!goes_on || !fused.ok()) break;
       loop = *fused;
     }
-    LoopIds order = view_.loops(name_);
+    LoopIds order = view_.inner_loops(name_);
     std::erase(order, loop);
     order.push_back(loop);
     return builder_.schedule.reorder(order).ok() ? std::optional(loop) : std::nullopt;

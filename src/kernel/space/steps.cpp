@@ -13,36 +13,6 @@ constexpr int64_t kRunBytes = 4096;
 /// Places that lie apart in memory, computed at a time: their chains of steps hide each other's latency.
 constexpr int64_t kChains = 8;
 
-/// Steps of a map that read only what stands at their own place (running sums, the states of a state-space model): a
-/// run of places, or some that lie apart, take all of their steps before the next do. Whether they do.
-bool take_all_steps(Builder& builder, const std::string& name, const LoopIds& loops) {
-  const View& view = builder.view;
-  const Block step = view.block(name);
-  const auto steps = view.steps_around(name);
-  if (!steps || loops.empty() || view.extent(loops.back()) == 0 || !builder.decide(name, "all_steps_of_a_place", true))
-    return false;
-  const Schedule before = builder.schedule;
-  const bool in_runs = write_strides(view.kernel(), step).back() == 1;
-  const int64_t places = in_runs ? kRunBytes / view.lane_bytes(step) : kChains;
-  const auto parts = builder.schedule.split(loops.back(), {-1, std::min(places, view.extent(loops.back()))});
-  if (!parts.ok()) return false;
-  LoopIds order(loops.begin(), loops.end() - 1);
-  order.insert(order.end(), {(*parts)[0], *steps, (*parts)[1]});
-  if (!tried(builder.schedule.reorder(order))) {
-    builder.schedule = before;
-    return false;
-  }
-  if (in_runs) {
-    vectorize(builder, (*parts)[1], name);
-  } else {
-    (void)tried(builder.schedule.unroll((*parts)[1]));
-  }
-  order.resize(loops.size());
-  const auto count = points(step);
-  if (count) parallelize(builder, name, order, *count * view.extent(*steps) * count_operations(step.bodies[0]));
-  return true;
-}
-
 /// Vectors, and tiles of registers that live through the reduction.
 void lay_out_step(Builder& builder, const std::string& name) {
   const View& view = builder.view;
@@ -73,6 +43,35 @@ void share_step(Builder& builder, const std::string& name) {
 }
 
 }  // namespace
+
+bool take_all_steps(Builder& builder, const std::string& name, const LoopIds& loops) {
+  const View& view = builder.view;
+  const Block step = view.block(name);
+  const auto steps = view.steps_around(name);
+  const auto extent = loops.empty() ? std::optional<int64_t>(0)
+                                    : te::as_constant(loop_of(view.kernel(), loops.back().variable)->extent);
+  if (!steps || extent == 0 || !builder.decide(name, "all_steps_of_a_place", true)) return false;
+  const Schedule before = builder.schedule;
+  const bool in_runs = write_strides(view.kernel(), step).back() == 1;
+  const int64_t places = in_runs ? kRunBytes / view.lane_bytes(step) : kChains;
+  const auto parts = builder.schedule.split(loops.back(), {-1, std::min(places, extent.value_or(places))});
+  if (!parts.ok()) return false;
+  LoopIds order(loops.begin(), loops.end() - 1);
+  order.insert(order.end(), {(*parts)[0], *steps, (*parts)[1]});
+  if (!tried(builder.schedule.reorder(order))) {
+    builder.schedule = before;
+    return false;
+  }
+  if (in_runs) {
+    vectorize(builder, (*parts)[1], name);
+  } else {
+    (void)tried(builder.schedule.unroll((*parts)[1]));
+  }
+  order.resize(loops.size());
+  const auto count = points(step);
+  if (count) parallelize(builder, name, order, *count * view.extent(*steps) * count_operations(step.bodies[0]));
+  return true;
+}
 
 Module steps() {
   return {"steps", [](const View& view, const std::string& name) { return view.is_step(name); },
