@@ -26,6 +26,9 @@ constexpr int64_t kPiecesOfThread = 4;
 /// Lanes that hold partial results, at most, the fewest of a short loop, and the most vectors of them.
 constexpr int64_t kMostLanes = 64, kShortLanes = 4, kVectorsOfLanes = 4;
 
+/// Elements of a line of memory, of four bytes, that a transposition reads from each.
+constexpr int64_t kBlockOfLines = 16;
+
 /// Steps of a reduction that read other lines of memory each, for which the first cache has room.
 constexpr int64_t kStepsInCache = 32;
 
@@ -366,14 +369,80 @@ class OpenBlock {
   void lay_out_lanes(const Nest& nest) {
     const Block& block = view_.block(nest.block);
     const int64_t lanes = view_.lanes(block);
-    if (block.writes[0].index.empty()) return;
-    const Expr& last = block.writes[0].index.back();
-    for (size_t axis = 0; axis < block.axes.size(); ++axis) {
-      const int64_t extent = view_.extent(nest.loops[axis]);
-      if (!te::as_constant(te::simplify_index(last - te::axis(static_cast<int>(axis)))) || extent == 1) continue;
-      const auto other = extent > 0 && extent < lanes / 2 ? axis_of_reads(nest) : std::nullopt;
-      return lay_out_along(nest, other.value_or(axis), lanes);
+    const auto axis = axis_of_results(nest);
+    if (!axis) return;
+    const int64_t extent = view_.extent(nest.loops[*axis]);
+    if (const auto other = extent > 0 && extent < lanes / 2 ? axis_of_reads(nest) : std::nullopt)
+      return lay_out_along(nest, *other, lanes);
+    const bool is_map = !block.is_reduction() && block.writes.size() == 1;
+    if (!is_map || (!lay_out_transposition(nest, *axis) && !lay_out_run(nest, *axis)))
+      lay_out_along(nest, *axis, lanes);
+  }
+
+  /// That of the last dim of more than one.
+  std::optional<size_t> axis_of_results(const Nest& nest) const {
+    const Block& block = view_.block(nest.block);
+    const Write& write = block.writes[0];
+    for (size_t dim = write.index.size(); dim-- > 0;) {
+      for (size_t axis = 0; axis < block.axes.size(); ++axis) {
+        const Expr begin = te::simplify_index(write.index[dim] - te::axis(static_cast<int>(axis)));
+        if (te::as_constant(begin) && view_.extent(nest.loops[axis]) != 1) return axis;
+      }
+      if (!view_.buffer(write.buffer).shape[dim].is(1)) break;
     }
+    return std::nullopt;
+  }
+
+  /// A map that reads along another axis than it writes has blocks of both: lines stay in cache until they are used up.
+  bool lay_out_transposition(const Nest& nest, size_t axis) {
+    const Block& block = *place_of_block(typical_, name_).block;
+    std::optional<size_t> along;
+    for (const LoadAccess& access : load_accesses(typical_, block))
+      for (size_t k = 0; k < block.axes.size(); ++k)
+        if (access.axes[k] == 1 && access.axes[axis].value_or(0) > 1 &&
+            te::as_constant(block.axes[k].extent) > kBlockOfLines)
+          along = k;
+    if (!along) return false;
+    Schedule& schedule = builder_.schedule;
+    const Schedule before = schedule;
+    const int64_t extent = view_.extent(nest.loops[axis]);
+    int64_t lanes = view_.lanes(block);
+    if (extent > 0) lanes = std::min<int64_t>(lanes, std::bit_ceil(static_cast<uint64_t>(extent)));
+    const auto down = schedule.split(nest.loops[*along], Integers{-1, kBlockOfLines}),
+               across = schedule.split(nest.loops[axis], Integers{-1, lanes});
+    if (!down.ok() || !across.ok()) return false;
+    LoopIds order = nest.loops;
+    std::erase(order, nest.loops[*along]);
+    std::erase(order, nest.loops[axis]);
+    order.insert(order.end(), {(*down)[0], (*across)[0], (*down)[1], (*across)[1]});
+    const bool is_done = schedule.reorder(order).ok() && schedule.vectorize((*across)[1]).ok();
+    if (!is_done) schedule = before;
+    return is_done;
+  }
+
+  /// The loops of a map whose extents are known, as far as it runs through memory as one loop does, become that; with
+  /// what data decide around them where they don't fill vectors.
+  bool lay_out_run(const Nest& nest, size_t axis) {
+    const int64_t lanes = view_.lanes(view_.block(name_));
+    LoopIds loops = nest.loops;
+    const auto is_one = [&](LoopId loop) { return view_.extent(loop) == 1; };
+    stable_sort(loops, [&](LoopId a, LoopId b) { return is_one(a) && !is_one(b); });
+    if (loops.back() != nest.loops[axis]) return false;
+    if (loops != nest.loops && !builder_.schedule.reorder(loops).ok()) return false;
+    size_t first = loops.size();
+    int64_t length = 1;
+    while (first > 0 && !is_open(loops[first - 1])) length *= view_.extent(loops[--first]);
+    if (first > 0 && length < 2 * lanes && length % lanes != 0) --first;
+    LoopIds run(loops.begin() + static_cast<std::ptrdiff_t>(first), loops.end());
+    fuse_run(builder_, name_, run);
+    if (!is_open(run.back())) {
+      vectorize(builder_, run.back(), name_);
+      return true;
+    }
+    loops.resize(first);
+    loops.insert(loops.end(), run.begin(), run.end());
+    lay_out_along({name_, loops}, loops.size() - 1, lanes);
+    return true;
   }
 
   /// An open axis along which everything that is read lies side by side, or stays.
@@ -399,7 +468,7 @@ class OpenBlock {
     if (!parts.ok()) return;
     LoopIds order = nest.loops;
     std::erase(order, along);
-    order.insert(order.begin() + static_cast<std::ptrdiff_t>(view_.block(nest.block).axes.size()) - 1, (*parts)[0]);
+    order.insert(order.end() - static_cast<std::ptrdiff_t>(view_.block(nest.block).reduce.size()), (*parts)[0]);
     order.push_back((*parts)[1]);
     const bool is_in_order = schedule.reorder(order).ok();
     const auto stored = schedule.keep_in_registers(nest.block, (*parts)[0]);
