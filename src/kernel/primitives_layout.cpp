@@ -15,6 +15,9 @@ struct Term {
   int64_t block = 0;
 };
 
+/// Far beyond any block that is of use.
+constexpr int64_t kMostOfBlock = 1 << 20;
+
 std::optional<Term> parse_term(std::string_view text) {
   Term term;
   const char *const begin = text.data(), *const end = begin + text.size();
@@ -24,7 +27,8 @@ std::optional<Term> parse_term(std::string_view text) {
   term.part = *next == '/' ? Term::Part::kBlock : Term::Part::kWithin;
   if (*next != '/' && *next != '%') return std::nullopt;
   const auto [last, bad] = std::from_chars(next + 1, end, term.block);
-  return bad == std::errc() && last == end && term.block > 0 ? std::optional(term) : std::nullopt;
+  const bool is_size = bad == std::errc() && last == end && term.block > 0 && term.block <= kMostOfBlock;
+  return is_size ? std::optional(term) : std::nullopt;
 }
 
 /// The terms of a layout that holds each of `rank` axes once.

@@ -207,18 +207,43 @@ Result<void> check_overlaps(const Kernel& kernel, const std::string& primitive) 
   return result;
 }
 
-/// Far beyond any schedule that is of use, far below what a stack or memory holds.
-Result<void> check_size(const Kernel& kernel, const std::string& primitive) {
+/// Of all buffers; of what data decide, the dims that are known.
+double elements_of(const Kernel& kernel) {
+  double elements = 0;
+  for (const Buffer& buffer : kernel.buffers) {
+    double product = 1;
+    for (const Dim& dim : buffer.shape) product *= static_cast<double>(dim.constant().value_or(1));
+    elements += product;
+  }
+  return elements;
+}
+
+/// Far beyond any schedule that is of use, far below what a stack or memory holds, or anyone waits for.
+Result<void> check_size(const Kernel& before, const Kernel& kernel, const std::string& primitive) {
   constexpr size_t kMostBlocks = 16384, kMostLoops = 512;
+  constexpr double kTimesComputed = 1024, kFewIterations = 1 << 24, kFewElements = 1LL << 36;
   size_t blocks = 0, deepest = 0;
-  for_each_block(kernel.body, [&](const Block&, const auto& loops) {
+  double iterations = 0, points = 0;  // of the block that has most
+  for_each_block(kernel.body, [&](const Block& block, const std::vector<const Loop*>& loops) {
     ++blocks;
     deepest = std::max(deepest, loops.size());
+    double around = 1, own = 1;
+    for (const Loop* loop : loops) around *= static_cast<double>(te::as_constant(loop->extent).value_or(1));
+    for (const auto* list : {&block.axes, &block.reduce})
+      for (const Iterator& each : *list) own *= static_cast<double>(te::as_constant(each.extent).value_or(1));
+    iterations = std::max(iterations, around);
+    points = std::max(points, own);
   });
   if (blocks > kMostBlocks)
     return invalid(primitive, "at most {} blocks expected, {} would be there", kMostBlocks, blocks);
   if (deepest > kMostLoops)
     return invalid(primitive, "at most {} loops around a block expected, {} would be there", kMostLoops, deepest);
+  if (const double most = std::max(kTimesComputed * points, kFewIterations); iterations > most)
+    return invalid(primitive, "at most {:.0f} iterations around a block expected, {:.0f} would be there", most,
+                   iterations);
+  const double elements = elements_of(kernel), most = std::max(kFewElements, elements_of(before));
+  if (elements > most)
+    return invalid(primitive, "at most {:.0f} elements of buffers expected, {:.0f} would be there", most, elements);
   return {};
 }
 
@@ -251,7 +276,7 @@ Result<Arguments> Schedule::apply(const std::string& name, Arguments arguments) 
   Kernel changed = kernel_;
   auto results = primitive->run(changed, arguments);
   if (!results.ok()) return std::move(results).error().within(name);
-  TRY_VOID(check_size(changed, name));
+  TRY_VOID(check_size(kernel_, changed, name));
   TRY_VOID(check_scopes(changed, name));
   if (!std::ranges::all_of(changed.buffers, has_static_shape)) {
     TRY_VOID(check_open_buffers(changed, name));

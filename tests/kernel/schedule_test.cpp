@@ -866,6 +866,30 @@ TEST(Primitives, SayWhyTheyDoNotApply) {
   EXPECT_EQ(structural_hash(schedule.kernel()), structural_hash(kernel));
 }
 
+/// Paddings, of loops and of buffers, at once and by and by.
+TEST(Primitives, MakeNoMoreThanAnyoneWaitsFor) {
+  const Kernel kernel = lowered(examples()[0]);
+  const auto says = [](const auto& result, const char* what) {
+    ASSERT_FALSE(result.ok());
+    EXPECT_THAT(result.error().message(), testing::ContainsRegex(fmt::format("at most [0-9]+ {}", what)));
+  };
+  Schedule schedule(kernel);
+  for (const int64_t factor : {int64_t{1} << 40, std::numeric_limits<int64_t>::max()}) {
+    says(schedule.split(schedule.loops("s0")->front(), Integers{-1, factor}), "iterations around a block expected");
+    EXPECT_FALSE(schedule.transform_layout("s0", fmt::format("0/{0}:1:0%{0}", factor)).ok());
+  }
+  EXPECT_TRUE(schedule.trace().instructions.empty());
+  ASSERT_TRUE(schedule.transform_layout("s0", "0/1000000:1:0%1000000").ok());
+  says(schedule.transform_layout("s0", "0/1000000:1:2:0%1000000"), "elements of buffers expected");
+  LoopId loop = schedule.loops("s0")->front();
+  for (int64_t times = 0; times < 2; ++times) {
+    const auto parts = schedule.split(loop, Integers{-1, 100});
+    ASSERT_TRUE(parts.ok()) << parts.error().message();
+    loop = parts->front();
+  }
+  says(schedule.split(loop, Integers{-1, 100}), "iterations around a block expected");
+}
+
 /// Channels of a group, in everything that runs over channels; what a group reads needs no quotient then.
 TEST(SplitDims, MakesADimOfGroups) {
   const Example example{"",
