@@ -223,6 +223,26 @@ Block initialization(const Kernel& kernel, const Block& reduction, std::vector<I
   return start;
 }
 
+/// Whether iterations of these loops meet in values of the binding: it moves in steps of a loop that are no longer than
+/// what those of shorter steps reach over together (windows that overlap). Not where a step is no constant.
+bool meets_itself(const Expr& binding, const std::vector<const Loop*>& loops) {
+  std::vector<std::pair<int64_t, int64_t>> steps;  // and how many
+  for (const Loop* loop : loops) {
+    if (!depends_on(binding, loop->variable) || te::as_constant(loop->extent) == 1) continue;
+    const Expr next = substitute(binding, {{loop->variable, loop_variable(loop->variable) + 1}});
+    const auto step = te::as_constant(te::simplify_index(next - binding));
+    if (!step) return false;
+    steps.emplace_back(std::abs(*step), te::as_constant(loop->extent).value_or(INT64_MAX));
+  }
+  std::ranges::sort(steps);
+  double reach = 0;
+  for (const auto& [step, count] : steps) {
+    if (static_cast<double>(step) <= reach) return true;
+    reach += static_cast<double>(step) * static_cast<double>(count - 1);
+  }
+  return false;
+}
+
 /// What the block writes, at this index of new buffers in registers, one for each of its own, called like it.
 std::vector<Write> writes_to_registers(Kernel& kernel, const Block& block, std::string_view suffix, const Shape& shape,
                                        const std::vector<Expr>& index) {
@@ -394,6 +414,17 @@ Result<std::string> decompose_reduction(Kernel& kernel, const std::string& name,
                      text(LoopId{loop->variable}));
     outside.insert(loop->variable);
   }
+  std::vector<const Loop*> over_axes;
+  for (const Loop* loop : inner)
+    if (spatial.contains(loop->variable) && !reducing.contains(loop->variable)) over_axes.push_back(loop);
+  // Loops that move other axes, too, keep points apart by those.
+  std::erase_if(over_axes, [&](const Loop* loop) {
+    return std::ranges::count_if(block.axes,
+                                 [&](const Iterator& axis) { return depends_on(axis.binding, loop->variable); }) > 1;
+  });
+  for (const Iterator& axis : block.axes)
+    if (meets_itself(axis.binding, over_axes))
+      return invalid(text(id), "a loop whose iterations write different elements of {} expected", name);
   std::map<int, Expr> renamed;
   std::vector<Loop> loops;
   for (const Loop* loop : inner) {

@@ -967,6 +967,25 @@ TEST(Primitives, APartOfAFusedLoopDoesNotInitializeApart) {
   EXPECT_THAT(apart.error().message(), HasSubstr("the only writer of its buffer expected"));
 }
 
+/// Sums that windows share would be begun once and summed up twice.
+TEST(Primitives, SumsThatAreMadeAgainBeginAgain) {
+  const Example example = {"windows",
+                           "s0 = reduce [9] over [3] with sum:float32 { in0[i0, r0]:float32 }\n"
+                           "s1 = reduce [8] over [2] with sum:float32 { s0[i0 + r0]:float32 }\noutput s1\n",
+                           {{9, 3}}};
+  const Kernel kernel = lowered(example);
+  Schedule schedule(kernel);
+  const LoopIds tiles = *schedule.split(schedule.loops("s1")->front(), Integers{4, 2});
+  ASSERT_TRUE(schedule.compute_at("s0", tiles[0]).ok());
+  const LoopIds loops = *schedule.loops("s0");
+  ASSERT_EQ(loops.size(), 3);
+  const auto once = schedule.decompose_reduction("s0", loops[0]);
+  ASSERT_FALSE(once.ok());
+  EXPECT_THAT(once.error().message(), HasSubstr("whose iterations write different elements of s0"));
+  ASSERT_TRUE(schedule.decompose_reduction("s0", loops[1]).ok());
+  expect_same_meaning(example, schedule, kernel);
+}
+
 /// Found by random traces: what a joined map takes from the second source alone was lost.
 TEST(Primitives, AMapIsNotMovedUnderOneOfItsSources) {
   const Example& joined = *std::find_if(examples().begin(), examples().end(),
