@@ -32,15 +32,18 @@ bool mentions(const Dim& dim, const std::set<std::string>& symbols) {
   });
 }
 
-/// Symbols of a body that mean nothing outside: sizes that its own nodes' data decide ("value.axis"), and those in
-/// `more`.
+/// Symbols of a body that mean nothing outside: sizes that its own nodes' data decide, those to which the file gives no
+/// name (graph/onnx/types.h), and those in `more`.
 std::set<std::string> local_symbols(const Graph& body, std::set<std::string> more = {}) {
   for (const NodeId id : body.nodes())
     for (const ValueId output : body.node(id).outputs) {
       if (!output.valid()) continue;
       const Value& value = body.value(output);
       const size_t rank = value.type.has_shape() ? value.type.shape->size() : 8;
-      for (size_t k = 0; k < std::max<size_t>(rank, 8); ++k) more.insert(fmt::format("{}.{}", value.name, k));
+      for (size_t k = 0; k < std::max<size_t>(rank, 8); ++k) {
+        more.insert(size_by_data(value.name, static_cast<int64_t>(k)));
+        more.insert(fmt::format("{}.{}.?", value.name, k));
+      }
     }
   return more;
 }
