@@ -248,6 +248,16 @@ std::vector<const Graph*> bodies_of(const Attribute& attribute) {
   return result;
 }
 
+bool has_opaque(const Node& node) {
+  const auto holds_one = [](const Graph* body) {
+    const std::vector<NodeId> nodes = body->nodes();
+    return std::ranges::any_of(nodes, [&](NodeId id) { return has_opaque(body->node(id)); });
+  };
+  return node.is_opaque() || std::ranges::any_of(node.attributes, [&](const auto& attribute) {
+           return std::ranges::any_of(bodies_of(attribute.second), holds_one);
+         });
+}
+
 bool do_the_same(const Node& first, const Node& second, const SameValue& same) {
   if (first.domain != second.domain || first.op_type != second.op_type || first.is_opaque() != second.is_opaque())
     return false;

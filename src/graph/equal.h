@@ -20,6 +20,9 @@ size_t count_given(const std::vector<ValueId>& values);
 /// Bodies of an attribute, in order; none where it holds none.
 std::vector<const Graph*> bodies_of(const Attribute& attribute);
 
+/// Whether the node has no row, or one in its bodies: two that do the same with the same may give different results.
+bool has_opaque(const Node& node);
+
 /// Whether an attribute is -0.0, or has it: exact numbers have one zero (te::Number), so that what rows say of the node
 /// is said of 0.0.
 bool has_negative_zero(const Attribute& attribute);

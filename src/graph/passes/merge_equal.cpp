@@ -89,7 +89,7 @@ Result<int> merge_equal(Graph& graph, PassContext& context) {
       changes += merge(id, leaders.leader_of(id));
   TRY(const std::vector<NodeId> order, topological_order(graph));
   for (const NodeId id : order) {
-    if (graph.node(id).is_opaque()) continue;
+    if (has_opaque(graph.node(id))) continue;
     int merged = 0;
     for (const ValueId output : graph.node(id).outputs) {
       if (!output.valid()) continue;
