@@ -1,6 +1,7 @@
 // A node that runs on no input is cut out of both models; what is around it is checked all the same.
 #include "verify/check/cut_graph.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "graph/text.h"
@@ -122,6 +123,35 @@ TEST(CutOut, RefusesWhereTheNodeIsAnotherOne) {
 TEST(CutOut, AttributesAtTheirDefaultAreTheSame) {
   const Graph before = with(std::string(kTable), "Gather(table, u)", "Gather(table, u) {axis = 0}");
   expect_checked_but_for(before, parsed(kTable), "node 2 (Gather)", "index");
+}
+
+/// A node without a row is alone where its branch was taken; what decided the branch is nothing that it reads.
+TEST(CutOut, ABranchThatWasTakenAroundANodeWithoutARow) {
+  const auto model = [](std::string_view made) {
+    return parsed(
+        fmt::format("opset 20\ngraph g(x: float32[4], p: bool[]) -> (y: float32[4]) {{\n  yes: bool[] = {{1}}\n"
+                    "  {}\n  y = Relu(a)\n}}",
+                    made));
+  };
+  const Graph inside = model(R"(a: float32[4] = If(yes) captures (x, p) {
+    then_branch = graph t() captures (x: float32[4], p: bool[]) -> (b: float32[4]) {
+      b: float32[4] = If(p) captures (x) {
+        then_branch = graph t() captures (x: float32[4]) -> (c: float32[4]) { c: float32[4] = of.nobody.Own(x) },
+        else_branch = graph e() captures (x: float32[4]) -> (x) { }
+      }
+    },
+    else_branch = graph e() captures (x: float32[4], p: bool[]) -> (x) { }
+  })");
+  const Graph taken = model(R"(a: float32[4] = If(p) captures (x) {
+    then_branch = graph t() captures (x: float32[4]) -> (c: float32[4]) { c: float32[4] = of.nobody.Own(x) },
+    else_branch = graph e() captures (x: float32[4]) -> (x) { }
+  })");
+  const Graph alone = model("a: float32[4] = of.nobody.Own(x)");
+  for (const auto& [before, after] : {std::pair(&inside, &taken), {&taken, &alone}, {&inside, &alone}}) {
+    const auto report = check_same(*before, *after, {});
+    ASSERT_TRUE(report.ok()) << report.error().message();
+    EXPECT_TRUE(report->equivalence.passed()) << report->equivalence.difference->text();
+  }
 }
 
 }  // namespace

@@ -39,11 +39,22 @@ ValueId first_output(const Node& node) {
   return made == node.outputs.end() ? ValueId() : *made;
 }
 
-/// Names for what a node reads that stay when the node does.
+/// Levels of bodies in the node: what stands in them has fewer.
+int height(const Node& node) {
+  int deepest = 0;
+  for (const auto& [name, attribute] : node.attributes)
+    for (const Graph* body : bodies_of(attribute))
+      for (const NodeId id : body->nodes()) deepest = std::max(deepest, 1 + height(body->node(id)));
+  return deepest;
+}
+
+/// Names for what a node reads that stay when the node does. Where one of its branches was taken, another makes the
+/// same output.
 Named reads_of(const Graph& graph, const Node& node) {
   const ValueId made = first_output(node);
   if (!made.valid()) return {};
-  const std::string& name = graph.value(made).name;
+  const std::string name =
+      fmt::format("{} of {}::{} {}", graph.value(made).name, node.domain, node.op_type, height(node));
   Named reads;
   for (size_t i = 0; i < node.inputs.size(); ++i)
     reads.emplace_back(fmt::format("{} input {}", name, i), node.inputs[i]);
