@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
+#include <set>
 
 #include "graph/each_dim.h"
 #include "graph/infer.h"
+#include "graph/te/symbols.h"
 
 namespace isomer {
 namespace {
@@ -122,6 +125,22 @@ bool fits_all_sizes(const Graph& graph, NodeId id) {
   }
   return fit_all_sizes(*node.op, operands, told, [&] { return infer_types(context_of(changed, id)); }) ||
          only_broadcasts(graph, id);
+}
+
+bool differ_somewhere(const Dim& a, const Dim& b) {
+  constexpr Choice kLarge = {2'147'483'659, 40};
+  std::set<std::string> all = names(a);
+  all.merge(names(b));
+  for (const Choice& choice : {kChoices[0], kChoices[1], kLarge}) {
+    const std::vector<int64_t> values = numbers(all.size(), choice, {});
+    const auto with_numbers = [&](const Dim& dim) {
+      return with_symbols(dim, [&](const std::string& name) {
+        return te::index(values[static_cast<size_t>(std::distance(all.begin(), all.find(name)))]);
+      });
+    };
+    if (!(with_numbers(a) == with_numbers(b))) return true;
+  }
+  return false;
 }
 
 }  // namespace isomer

@@ -22,4 +22,7 @@ bool fit_all_sizes(const OpDef& op, std::span<const ValueType> operands, const s
 /// is to broadcast: its tensor expressions say where they hang on that.
 bool fits_all_sizes(const Graph& graph, NodeId id);
 
+/// Whether two sizes differ for some numbers that their names may stand for, small ones or of ten digits.
+bool differ_somewhere(const Dim& a, const Dim& b);
+
 }  // namespace isomer

@@ -286,4 +286,24 @@ std::optional<std::string> difference(const Graph& first, const Graph& second) {
   return Pairing(first, second, by_number).run();
 }
 
+Node without_names(const Node& node) {
+  Node result;
+  result.op = node.op;
+  result.domain = node.domain;
+  result.op_type = node.op_type;
+  for (size_t k = 0; k < count_given(node.inputs); ++k)
+    result.inputs.push_back(node.inputs[k].valid() ? ValueId{0} : ValueId{});
+  result.outputs.assign(node.outputs.size(), ValueId{0});
+  for (const auto& [name, attribute] : node.attributes) {
+    const std::vector<const Graph*> bodies = bodies_of(attribute);
+    std::vector<int64_t> sizes;
+    for (const Graph* body : bodies) {
+      sizes.push_back(static_cast<int64_t>(body->inputs().size()));
+      sizes.push_back(static_cast<int64_t>(body->outputs().size()));
+    }
+    result.attributes.emplace(name, bodies.empty() ? attribute : Attribute(std::move(sizes)));
+  }
+  return result;
+}
+
 }  // namespace isomer

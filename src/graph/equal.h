@@ -32,4 +32,7 @@ using SameValue = std::function<bool(ValueId first, ValueId second)>;
 /// Whether two nodes do the same with values that are the same: operator, attributes, bodies.
 bool do_the_same(const Node& first, const Node& second, const SameValue& same);
 
+/// The node without names, with a place for each input instead of the value, and sizes of bodies instead of these.
+Node without_names(const Node& node);
+
 }  // namespace isomer

@@ -1046,6 +1046,192 @@ graph g(x: float32[4]) -> (y) {{
   EXPECT_NE(refusal(output, input, {}), "");
 }
 
+/// Of two nodes whose bodies do the same each draws its own, whatever is inferred of them and written out.
+TEST_F(Proofs, ThatTakeTwoDrawsInBodiesForOneAreRefused) {
+  const auto model = [](std::string_view condition, std::string_view made) {
+    constexpr std::string_view kDrawn =
+        R"(If(c) captures (x) {{then_branch = graph t() captures (x: float32[4]) -> (r) {{
+    r = RandomNormalLike(x) {{seed = 1.0}}
+  }}, else_branch = graph e() captures (x: float32[4]) -> (r) {{
+    r = RandomNormalLike(x) {{seed = 2.0}}
+  }}}})";
+    const std::string drawn = fmt::format(kDrawn);
+    return fmt::format("opset 20\ngraph g(x: float32[4], p: bool[]) -> (y) {{\n  {}\n  a = {}\n  b = {}\n  {}\n}}",
+                       condition, drawn, drawn, made);
+  };
+  constexpr std::string_view kOnce = R"(opset 20
+graph g(x: float32[4], p: bool[]) -> (y) {
+  r = RandomNormalLike(x) {seed = 1.0}
+  y = Sub(r, r)
+})";
+  constexpr std::string_view kTwice = R"(opset 20
+graph g(x: float32[4], p: bool[]) -> (y) {
+  r = RandomNormalLike(x) {seed = 1.0}
+  s = RandomNormalLike(x) {seed = 1.0}
+  y = Sub(r, s)
+})";
+  for (const std::string_view condition : {"c: bool[] = {1}", "c = Identity(p)"}) {
+    const std::string input = model(condition, "y = Sub(a, b)"), output = model(condition, "y = Sub(a, a)");
+    const int a = number(input, "a"), b = number(input, "b");
+    EXPECT_EQ(refusal(input, input, {}), "");
+    EXPECT_EQ(refusal(input, input, {InferStep{a}, InferStep{b}}), "");
+    const std::vector<ProofStep> looks[] = {
+        {InferStep{b}}, {InferStep{a}, InferStep{b}}, {ExpandStep{a}, ExpandStep{b}}};
+    for (const std::vector<ProofStep>& steps : looks) {
+      EXPECT_NE(refusal(input, output, steps), "") << condition;
+      EXPECT_NE(refusal(input, kOnce, steps), "") << condition;
+    }
+    if (condition.ends_with('}')) {
+      EXPECT_EQ(refusal(input, kTwice, {ExpandStep{a}, ExpandStep{b}}), "");
+    }
+  }
+}
+
+/// What a branch in a body draws is drawn in each run of the body, and not once outside of it.
+TEST_F(Proofs, WhatBranchesInBodiesDrawIsDrawnEachTime) {
+  constexpr std::string_view input = R"(opset 20
+graph g(x: float32[4]) -> (y) {
+  trips: int64[] = {5}
+  yes: bool[] = {1}
+  y = Loop(trips, _, x) captures (x, yes) {
+    body = graph b(i: int64[], go: bool[], s: float32[4]) captures (c: float32[4], q: bool[]) -> (go, t) {
+      r = If(q) captures (c) {then_branch = graph t() captures (c: float32[4]) -> (d) {
+        d = RandomNormalLike(c) {seed = 1.0}
+      }, else_branch = graph e() captures (c: float32[4]) -> (c) {
+      }}
+      t = Add(s, r)
+    }
+  }
+})";
+  constexpr std::string_view output = R"(opset 20
+graph g(x: float32[4]) -> (y) {
+  trips: int64[] = {5}
+  d = RandomNormalLike(x) {seed = 1.0}
+  y = Loop(trips, _, x) captures (d) {
+    body = graph b(i: int64[], go: bool[], s: float32[4]) captures (d: float32[4]) -> (go, t) {
+      t = Add(s, d)
+    }
+  }
+})";
+  EXPECT_EQ(refusal(input, input, {}), "");
+  constexpr int kValues = 16;
+  for (int value = 0; value < kValues; ++value) {
+    EXPECT_NE(refusal(input, output, {ExpandStep{value}}), "") << value;
+    EXPECT_NE(refusal(input, output, {InferStep{value}, ExpandStep{value}}), "") << value;
+  }
+}
+
+/// Sizes of the output, and of steps, whatever the input's sizes and values are called.
+TEST_F(Proofs, OfNamesThatTheInputHasForOthersSizesAreRefused) {
+  constexpr std::string_view kOutput = R"(opset 20
+graph g(x: float32[n], z: float32[{0}]) -> (y: bool[1]) {{
+  k: int64[1] = {{777}}
+  nz = NonZero(x)
+  s = Shape(nz) {{start = 1}}
+  y = Equal(s, k)
+}})";
+  constexpr std::string_view kSize = R"(opset 20
+graph g(x: float32[n], z: float32["0#nz.1?"]) -> (y: bool[1]) {
+  k: int64[1] = {777}
+  s = Shape(z)
+  y = Equal(s, k)
+})";
+  constexpr std::string_view kValue = R"(opset 20
+graph g(x: float32[n], z: float32[m]) -> (y: bool[1]) {
+  k: int64[1] = {777}
+  "0#nz" = NonZero(z)
+  s = Shape("0#nz") {start = 1}
+  y = Equal(s, k)
+})";
+  constexpr std::string_view kMade = "graph g(%{0}: int64[1,q]) -> (t) {{\n  t = Cast(%{0}) {{to = 1}}\n}}";
+  for (const auto& [input, size] : {std::pair(kSize, "\"0#nz.1?\""), {kValue, "m"}}) {
+    Graph model = parsed(input);
+    const std::string output = fmt::format(kOutput, size);
+    std::vector<std::string> names;
+    for (const ValueId id : model.values()) names.push_back(model.value(id).name);
+    const int shape = static_cast<int>(std::find(names.begin(), names.end(), "s") - names.begin());
+    const int count = static_cast<int>(names.size());
+    EXPECT_EQ(refusal(model, model, {}), "");
+    for (int nz = count; nz < count + 6; ++nz) {
+      const MakeStep made{fmt::format(kMade, nz)};
+      for (int found = count; found < count + 6; ++found) {
+        const SameStep same{shape, found, {}};
+        EXPECT_NE(refusal(model, parsed(output), {OutputStep(), same}, FloatMode::kStrict), "") << found;
+        for (const int inferred : {found, count + 6})
+          EXPECT_NE(refusal(model, parsed(output), {OutputStep(), made, InferStep{inferred}, same}, FloatMode::kStrict),
+                    "")
+              << nz << " " << found;
+      }
+    }
+  }
+}
+
+/// A value that is there for one size only tells nothing of sizes elsewhere.
+TEST_F(Proofs, ByValuesThatOneSizeHasAreRefused) {
+  constexpr std::string_view input = R"(opset 18
+graph g(x: float32[3,n]) -> (y: float32[3,n]) {
+  one: int64[] = {1}
+  k: int64[] = {300}
+  shape = Shape(x)
+  size = Gather(shape, one) {axis = 0}
+  c = Equal(size, k)
+  xx = Add(x, x)
+  y = Where(c, xx, x)
+})";
+  constexpr std::string_view output = R"(opset 18
+graph g(x: float32[3,n]) -> (y: float32[3,n]) {
+  y = Identity(x)
+})";
+  const int x = number(input, "x"), shape = number(input, "shape"), size = number(input, "size");
+  const int c = number(input, "c"), y = number(input, "y"), made = static_cast<int>(parsed(input).values().size());
+  const MakeStep gemm{
+      fmt::format("graph g(%{0}: float32[3,n]) -> (t) {{\n  a: float32[1,3] = all 1\n"
+                  "  b: float32[5000] = all 0\n  t = Gemm(a, %{0}, b)\n}}",
+                  x)};
+  const OutputStep read;
+  for (int value = made; value < made + 3; ++value) {
+    const SameStep last{number(output, "y", input, 12), x, {x}};
+    EXPECT_NE(refusal(input, output,
+                      {gemm, ExpandStep{value}, InferStep{shape}, FoldStep{size}, FoldStep{c}, SameStep{y, x, {x}},
+                       read, last}),
+              "")
+        << value;
+    EXPECT_NE(refusal(input, output, {gemm, ExpandStep{value}, InferStep{shape}, InferStep{size}}), "");
+  }
+  Attempt attempt(theory_, input);
+  attempt.take(gemm);
+  for (int value = made; value < made + 3; ++value) attempt.take(ExpandStep{value});
+  attempt.take(InferStep{shape});
+  attempt.take(FoldStep{size});
+  EXPECT_THAT(attempt.refusal(), HasSubstr("expected"));
+  EXPECT_EQ(attempt.rounded("size"), nullptr);
+}
+
+/// What two branches make is of two sizes, whatever their values are called.
+TEST_F(Proofs, OfSizesThatBranchesCallAlikeAreRefused) {
+  constexpr std::string_view input = R"(opset 20
+graph g(p: bool[], x: float32[6], z: float32[6]) -> (s, t) {
+  a = If(p) captures (x) {then_branch = graph t() captures (v: float32[6]) -> (o) {
+    o = NonZero(v)
+  }, else_branch = graph e() captures (v: float32[6]) -> (o) {
+    o = NonZero(v)
+  }}
+  b = If(p) captures (z) {then_branch = graph t() captures (v: float32[6]) -> (o) {
+    o = NonZero(v)
+  }, else_branch = graph e() captures (v: float32[6]) -> (o) {
+    o = NonZero(v)
+  }}
+  s = Shape(a)
+  t = Shape(b)
+})";
+  std::string output(input);
+  output.replace(output.find("t = Shape(b)"), 12, "t = Identity(s)");
+  EXPECT_EQ(refusal(input, input, {}), "");
+  const SameStep same{number(input, "s"), number(input, "t"), {}};
+  const SameStep passed{number(output, "s", input), number(output, "t", input), {}};
+  EXPECT_NE(refusal(input, output, {same, OutputStep(), passed}), "");
+}
+
 /// What a LeakyRelu makes of -1 then is -0 and 0.
 TEST_F(Proofs, TellZerosOfAttributesApart) {
   const auto with_alpha = [](float alpha) {

@@ -8,6 +8,7 @@
 #include "graph/equal.h"
 #include "graph/infer.h"
 #include "graph/infer_anew.h"
+#include "graph/mark_given.h"
 #include "graph/node_form.h"
 #include "graph/node_program.h"
 #include "graph/rounding.h"
@@ -85,6 +86,7 @@ Result<Ledger::Numbers> ProofSteps::read_output(const Graph& model, const Output
 }
 
 Result<Ledger::Numbers> ProofSteps::read(Graph model, const std::vector<int>& inputs) {
+  mark_given(model, given_);
   TRY_VOID(infer_anew(model, ledger_.depth(inputs)));
   TRY(Ledger::Numbers numbers, ledger_.add(model, inputs));
   append(numbered_, listed(model, numbers, model.values()));
@@ -120,6 +122,7 @@ Result<ProofSteps::Taken> ProofSteps::done(const OutputStep&) {
 Result<Ledger::Numbers> ProofSteps::place(Graph& graph, const std::vector<int>& values) {
   graph.edit_info() = info_;
   forget_stated_types(graph);
+  mark_given(graph, given_);
   std::vector<ValueId> given = graph.inputs(), formals;
   std::vector<int> inputs;
   for (size_t k = 0; k < given.size(); ++k) {
@@ -274,7 +277,7 @@ Result<ProofSteps::Taken> ProofSteps::done(const FoldStep& step) {
 
 Result<ProofSteps::Taken> ProofSteps::done(const InferStep& step) {
   TRY(Ledger::Part part, part_of(step.value));
-  TRY_VOID(infer_node(part.graph, part.node));
+  TRY_VOID(infer_anew(part.graph, ledger_.depth(part.inputs)));
   TRY(const Ledger::Numbers numbers, ledger_.add(part.graph, part.inputs));
   const ValueId output = part.graph.outputs()[static_cast<size_t>(part.output)];
   TRY_VOID(ledger_.merge(*value(step.value), numbers.at(output)));

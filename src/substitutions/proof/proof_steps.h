@@ -73,6 +73,7 @@ class ProofSteps {
   FloatMode granted_;
   verify::Ledger ledger_;
   ModelInfo info_;  ///< of the model that was read first: rows write composites out for its opset
+  int given_ = 0;   ///< nodes of models and of steps
   std::vector<int> numbered_;
   std::map<std::string, Rule, std::less<>> rules_;
 };

@@ -8,6 +8,7 @@
 #include <ranges>
 
 #include "graph/algorithms.h"
+#include "graph/all_sizes.h"
 #include "graph/equal.h"
 #include "graph/rounding.h"
 #include "graph/te/simplify.h"
@@ -24,27 +25,6 @@ bool is_simpler(const Dim& dim, const Dim& other) {
   constexpr int64_t kLargest = 1000;
   if (other.is_constant() || dim.is_constant()) return dim.is_constant() && !other.is_constant();
   return te::node_count(dim.expr(), kLargest) < te::node_count(other.expr(), kLargest);
-}
-
-/// The node without names, with a place for each input instead of the value, and sizes of bodies instead of these.
-isomer::Node bare(const isomer::Node& node) {
-  isomer::Node result;
-  result.op = node.op;
-  result.domain = node.domain;
-  result.op_type = node.op_type;
-  for (size_t k = 0; k < count_given(node.inputs); ++k)
-    result.inputs.push_back(node.inputs[k].valid() ? ValueId{0} : ValueId{});
-  result.outputs.assign(node.outputs.size(), ValueId{0});
-  for (const auto& [name, attribute] : node.attributes) {
-    const std::vector<const Graph*> bodies = bodies_of(attribute);
-    std::vector<int64_t> sizes;
-    for (const Graph* body : bodies) {
-      sizes.push_back(static_cast<int64_t>(body->inputs().size()));
-      sizes.push_back(static_cast<int64_t>(body->outputs().size()));
-    }
-    result.attributes.emplace(name, bodies.empty() ? attribute : Attribute(std::move(sizes)));
-  }
-  return result;
 }
 
 }  // namespace
@@ -108,19 +88,21 @@ int Ledger::type_id(int value) const {
   return place->second;
 }
 
-void Ledger::equate(const Dim& a, const Dim& b) {
+bool Ledger::equate(const Dim& a, const Dim& b) {
   const Dim x = known(a), y = known(b);
-  if (x == y) return;
+  const auto is_given = [&](const std::string& name) { return given_.contains(name); };
   const auto replace = [&](const Dim& symbol, const Dim& by) {
     const std::string* name = only_name(symbol);
-    if (!name || names(by).contains(*name)) return false;
+    if (!name || is_given(*name) || names(by).contains(*name)) return false;
     sizes_.emplace(*name, by);
     known_types_.clear();
     return true;
   };
   // Names that graphs read later brought go first.
-  if (const auto* name = only_name(x); name && name->find('#') != std::string::npos && replace(x, y)) return;
-  if (!replace(y, x)) replace(x, y);
+  const bool is_later = only_name(x) && only_name(x)->find('#') != std::string::npos;
+  if (x == y || (is_later && replace(x, y)) || replace(y, x) || replace(x, y)) return true;
+  const bool are_given = std::ranges::all_of(names(x), is_given) && std::ranges::all_of(names(y), is_given);
+  return !(are_given && differ_somewhere(x, y));
 }
 
 Result<void> Ledger::improve(int leader, const ValueType& type) {
@@ -137,9 +119,8 @@ Result<void> Ledger::improve(int leader, const ValueType& type) {
       if (is.shape->size() != other.shape->size()) return contradiction();
       for (size_t k = 0; k < is.shape->size(); ++k) {
         const Dim &a = (*is.shape)[k], &b = (*other.shape)[k];
-        if (a.is_constant() && b.is_constant() && !(a == b)) return contradiction();
+        if (!equate(a, b)) return contradiction();
         if (is_simpler(b, a)) (*joined.shape)[k] = b;
-        equate(a, b);
       }
     }
   }
@@ -222,7 +203,7 @@ int Ledger::symbol_of_operation(int operation) {
 }
 
 std::optional<int> Ledger::find_symbol(const isomer::Node& node) const {
-  const isomer::Node wanted = bare(node);
+  const isomer::Node wanted = without_names(node);
   const auto candidates = of_operators_.find(node.domain + "::" + node.op_type);
   if (candidates == of_operators_.end()) return std::nullopt;
   const SameValue same_place = [](ValueId a, ValueId b) { return a == b; };
@@ -237,7 +218,7 @@ std::optional<int> Ledger::find_symbol(const isomer::Node& node) const {
 
 int Ledger::symbol_of(const isomer::Node& node) {
   if (const auto known = find_symbol(node)) return *known;
-  return of_operators_[node.domain + "::" + node.op_type].emplace_back(add_symbol({bare(node), -1}));
+  return of_operators_[node.domain + "::" + node.op_type].emplace_back(add_symbol({without_names(node), -1}));
 }
 
 std::vector<int> Ledger::siblings(int value) const {
@@ -315,13 +296,11 @@ Result<Ledger::Part> Ledger::part_of(int value) const {
   }
   part.graph.set_inputs(std::move(formals));
   std::vector<ValueId> outputs;
-  const std::vector<int> made_by_it = siblings(value);
-  node.outputs.resize(std::max(node.outputs.size(), made_by_it.size()));
-  for (size_t k = 0; k < node.outputs.size(); ++k) {
+  node.outputs.resize(std::max(node.outputs.size(), siblings(value).size()));
+  for (ValueId& output : node.outputs) {
     Value made;
-    made.name = fmt::format("y{}", k);
-    if (k < made_by_it.size()) made.type = type(made_by_it[k]);
-    outputs.push_back(node.outputs[k] = part.graph.add_value(std::move(made)));
+    made.name = fmt::format("y#{}", outputs.size());  // no size that is given is called after it
+    outputs.push_back(output = part.graph.add_value(std::move(made)));
   }
   part.node = part.graph.add_node(std::move(node));
   part.graph.set_outputs(std::move(outputs));
@@ -418,12 +397,7 @@ class Ledger::Reader {
   /// `depth`: of the loops around.
   Result<Numbers> read(const Graph& graph, std::span<const int> inputs, std::span<const int> captured, int depth,
                        const std::string& around) {
-    // What is captured or given has the names of the graph around, as they are placed there; sizes that iterations
-    // change are called after the place of what has them.
-    for (size_t k = 0; k < graph.inputs().size() && !around.empty(); ++k)
-      for_each_dim(graph.value(graph.inputs()[k]).type, [&](const Dim& dim) {
-        if (const auto* step = only_name(dim); step && step->ends_with("#?")) given_.insert_or_assign(*step, *step);
-      });
+    // What is captured or given has the names of the graph around, as they are placed there.
     give(graph, graph.captures(), prefix_);
     give(graph, graph.inputs(), prefix_);
     TRY_VOID(check_names(graph));
@@ -438,6 +412,7 @@ class Ledger::Reader {
       }
       const Value& value = graph.value(graph.inputs()[k]);
       const ValueType type = ledger_.known(placed(value.type));
+      if (around.empty()) for_each_dim(type, [&](const Dim& dim) { ledger_.given_.merge(names(dim)); });
       const std::string name =
           around.empty() ? "input " + value.name : fmt::format("formal {} {} of {}: {}", k, depth, around, type.text());
       TRY(const int number, ledger_.value_of({ledger_.symbol_named(name), 0, {}, false}, type, placed(value.content)));
@@ -458,7 +433,8 @@ class Ledger::Reader {
       for (size_t k = 0; k < node.outputs.size(); ++k)
         if (node.outputs[k].valid()) {
           set(node.outputs[k], outputs[k]);
-          if (node.op && node.op->control)
+          // Alone it would stand elsewhere, and what is drawn in its bodies would be drawn as often as there.
+          if (node.op && node.op->control && (around_.empty() || !has_opaque(node)))
             ledger_.with_bodies_.try_emplace(outputs[k], node, numbers.at(node.captures));
           if (const auto known = known_tensor(graph.value(node.outputs[k])); known && !is_float(known->dtype()))
             TRY_VOID(ledger_.round(outputs[k], {*known, {}}));
@@ -478,14 +454,17 @@ class Ledger::Reader {
   }
 
  private:
-  /// Names in the types of these values, which have the prefix here but for those that were given before. A prefix is a
-  /// number and "#": names that bring one are told apart by another in front.
+  /// Names in what is known of these values, which have the prefix here (a number and "#") but for those that were
+  /// given before. Sizes that iterations change are called after the place of what has them (infer_anew).
   void give(const Graph& graph, const std::vector<ValueId>& values, const std::string& prefix) {
-    for (const ValueId id : values)
-      for_each_dim(graph.value(id).type, [&](const Dim& dim) {
-        for (const std::string& name : names(dim))
-          given_.try_emplace(name, prefix.empty() && name.find('#') != std::string::npos ? "#" + name : prefix + name);
-      });
+    const auto look = [&](const Dim& dim) {
+      for (const std::string& name : names(dim))
+        given_.try_emplace(name, name.starts_with("step ") && name.ends_with("#?") ? name : prefix + name);
+    };
+    for (const ValueId id : values) {
+      for_each_dim(graph.value(id).type, look);
+      for_each_dim(graph.value(id).content, look);
+    }
   }
 
   /// A size that data decide is called after its value and axis, "value.1?": none that was given may be.
@@ -554,26 +533,25 @@ class Ledger::Reader {
     return outputs;
   }
 
-  /// A symbol of its own for each node of the first graph; of later ones that of a node that does the same with equal
-  /// values, each once.
+  /// The symbol of a node that is there already. Else one of its own for each node of the first graph, for those of
+  /// later ones that of a node that does the same with equal values, each once.
   int instance(const Graph& graph, const isomer::Node& node, const std::vector<int>& arguments) {
+    if (!node.name.starts_with('#')) return ledger_.add_symbol({});
     const Node wanted = ledger_.canonical({ledger_.symbol_of(node), 0, arguments, false});
     const auto made = std::ranges::find_if(node.outputs, [](ValueId output) { return output.valid(); });
     const std::string name = made == node.outputs.end() ? std::string() : graph.value(*made).name;
     const auto are_equal = [&](const Node& a, const Node& b) { return ledger_.canonical(a) == ledger_.canonical(b); };
-    Instance* best = nullptr;
-    for (Instance& each : ledger_.instances_) {
-      if (each.graph == ledger_.graphs_ || !(ledger_.canonical(each.node) == wanted) ||
-          !std::ranges::equal(each.around, around_, are_equal))
-        continue;
-      if (!best || (each.name == name && best->name != name)) best = &each;
+    const auto [known, is_new] = ledger_.marked_.try_emplace(node.name);
+    const Instance* best = nullptr;
+    for (const Instance& each : ledger_.instances_) {
+      const bool fits = is_new && ledger_.last_graphs_.at(each.symbol) != ledger_.graphs_ &&
+                        ledger_.canonical(each.node) == wanted && std::ranges::equal(each.around, around_, are_equal);
+      if (fits && (!best || (each.name == name && best->name != name))) best = &each;
     }
-    if (best) {
-      best->graph = ledger_.graphs_;
-      return best->symbol;
-    }
-    ledger_.instances_.push_back({name, wanted, around_, ledger_.add_symbol({}), ledger_.graphs_});
-    return ledger_.instances_.back().symbol;
+    if (is_new) known->second = best ? best->symbol : ledger_.add_symbol({});
+    if (!best) ledger_.instances_.push_back({name, wanted, around_, known->second});
+    ledger_.last_graphs_[known->second] = ledger_.graphs_;
+    return known->second;
   }
 
   Ledger& ledger_;

@@ -12,6 +12,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -44,9 +45,10 @@ class Ledger {
   };
 
   /// Adds an inferred graph. Inputs are the values given, the others, and those with -1, are known by their names;
-  /// constants by their bytes. Nodes without a row (random operators, those of other domains) are each their own, but
-  /// that a later graph's stands for one of the first that does the same with the same: the one of that name, else the
-  /// first. Errors: a cycle; values that became equal have types that contradict each other.
+  /// constants by their bytes. Nodes without a row (random operators, those of other domains) are each their own, by
+  /// their names (graph/mark_given.h). A new one of a later graph stands for one that was there and does the same with
+  /// the same at such a place, each once in a graph: the one of that name, else the first. Errors: a cycle; values that
+  /// became equal have types that contradict each other.
   Result<Numbers> add(const Graph& graph, std::span<const int> inputs = {});
   /// The tensor itself.
   int constant(const Tensor& tensor);
@@ -132,8 +134,8 @@ class Ledger {
   int type_id(int value) const;
   ValueType known(ValueType type) const;
   Dim known(const Dim& dim) const;
-  /// Two sizes of one value are equal.
-  void equate(const Dim& a, const Dim& b);
+  /// Two sizes of one value are equal; false where they can't be for all sizes of inputs.
+  bool equate(const Dim& a, const Dim& b);
   void know_content(int leader, const Content& content);
   int add_symbol(Symbol symbol);
   /// The number of what a node does with its arguments: operator, attributes but for bodies.
@@ -169,9 +171,11 @@ class Ledger {
     Node node;
     std::vector<Node> around;  ///< whose bodies it stands in: what is not the same each time is another in each
     int symbol = 0;
-    int graph = 0;  ///< the last in which a node stood for it
   };
-  std::vector<Instance> instances_;
+  std::vector<Instance> instances_;    ///< where they stand; one may in several places
+  std::map<std::string, int> marked_;  ///< symbols of instances by nodes' names
+  std::set<std::string> given_;        ///< names in sizes of inputs, which stand for any
+  std::map<int, int> last_graphs_;     ///< by symbol: in which a node stood for it last
   int graphs_ = 0;
   int scopes_ = 0;  ///< of names of sizes that data decide
 };
