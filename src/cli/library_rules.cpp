@@ -276,12 +276,19 @@ int verify_rules(const FilesOptions& options) {
                      if (!solver.ok()) return solver.error();
                      solvers.push_back(*std::move(solver));
                    }
+                   std::vector<std::optional<Error>> ended(provers->size());
                    pool.run(static_cast<int64_t>(rules.size()), [&](int64_t k, int thread) {
                      const auto at = static_cast<size_t>(thread);
+                     if (ended[at]) return;
                      const auto problem =
                          unproved(*rules[static_cast<size_t>(k)], options.seed, axioms, (*provers)[at], solvers[at]);
-                     problems[static_cast<size_t>(k)] = problem.ok() ? *problem : problem.error().message();
+                     // Nobody was asked of what is left.
+                     if (!problem.ok() && !(*provers)[at].solver.is_running()) ended[at] = problem.error();
+                     problems[static_cast<size_t>(k)] =
+                         problem.ok() ? *problem : printable(problem.error().message(), kMostOfLine);
                    });
+                   for (std::optional<Error>& end : ended)
+                     if (end) return std::move(end);
                    return std::nullopt;
                  });
 }

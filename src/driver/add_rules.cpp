@@ -59,6 +59,8 @@ Result<std::variant<Rule, verify::Counterexample>> rule_of(const StatedEquation&
     auto proved = prove_rule(equations_at(places[k], *places[k].types), *places[k].types, prover);
     if (proved.ok())
       rule = *std::move(proved);
+    else if (!prover.solver.is_running())
+      return std::move(proved).error();
     else
       last = std::move(proved).error();
   }

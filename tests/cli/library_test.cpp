@@ -1,4 +1,5 @@
 // isomer library: what is generated, and what a library has of the equations that a user states.
+#include <cstdlib>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -42,6 +43,35 @@ TEST_F(ShowRule, DrawsAMutantWithItsBoxes) {
   const Outcome text = isomer({"library", "show", corrected});
   EXPECT_THAT(text.out, HasSubstr("boxes of its output ["));
   EXPECT_THAT(text.out, HasSubstr("which is wrong at ["));
+}
+
+/// Z3 ends after some questions.
+class WhereZ3Ends : public CommandLine {
+ protected:
+  WhereZ3Ends() {
+    std::filesystem::create_directory(path("bin"));
+    write_file(path("bin/z3"), fmt::format("#!/bin/sh\nPATH={}\nsed -u 300q | z3 \"$@\"\n", path_));
+    std::filesystem::permissions(path("bin/z3"), std::filesystem::perms::owner_all);
+  }
+  Outcome library(std::vector<std::string> arguments) const {
+    arguments.insert(arguments.begin(),
+                     {"env", fmt::format("PATH={}:{}", path("bin"), path_), tool_path("isomer").string(), "library"});
+    return run_program(arguments);
+  }
+
+  const std::string path_ = std::getenv("PATH");
+};
+
+/// What it was not asked is not unproved: the rules that were there stay.
+TEST_F(WhereZ3Ends, NothingIsGenerated) {
+  write_file(path("elementwise.rules"), "mine");
+  expect_error(library({"generate", "--ops", "elementwise", "--max-ops", "2", "-o", path(""), "-q"}), 3,
+               "z3: an answer expected, the process has ended");
+  EXPECT_EQ(read_file(path("elementwise.rules")), "mine");
+}
+
+TEST_F(WhereZ3Ends, NoRuleIsSaidToBeWrong) {
+  expect_error(library({"verify", "--threads", "1", "-q"}), 3, "z3: an answer expected, the process has ended");
 }
 
 /// A figure that nobody knows is null.

@@ -10,6 +10,7 @@
 #include "substitutions/generated.h"
 #include "substitutions/library/refute.h"
 #include "support/long_run.h"
+#include "util/stop.h"
 #include "verify/claim_support.h"
 #include "verify/prover/prove.h"
 
@@ -121,6 +122,20 @@ TEST_F(Libraries, AreTheSameForAnyNumberOfThreads) {
   const std::string first = text(*library_);
   EXPECT_EQ(text(generated("taso", 2, 1)), first);
   EXPECT_EQ(text(generated("taso", 2, 3)), first);
+}
+
+/// What was not tried is not unproved: there is no library of what was.
+TEST(Generating, StopsWhileItProves) {
+  const StopsInOrder stops;
+  LibraryOptions options;
+  options.enumeration.max_operators = 2;
+  options.proving = [](int64_t, int64_t) { request_stop(); };
+  auto alone = Cluster::join();
+  ASSERT_TRUE(alone.ok());
+  const auto made = generate(*operator_set("elementwise"), options, *alone);
+  forget_stop();
+  ASSERT_FALSE(made.ok());
+  EXPECT_EQ(made.error().kind, ErrorKind::kStopped);
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "substitutions/library/rule_names.h"
 #include "util/clock.h"
 #include "util/parallel.h"
+#include "util/stop.h"
 #include "verify/proof/law_family.h"
 #include "verify/prover/bind.h"
 #include "verify/prover/operator_count.h"
@@ -286,7 +287,8 @@ Result<Enumeration> enumerate_together(const OperatorSet& set, const Enumeration
   return result;
 }
 
-/// Proofs of every size()-th candidate from rank() on; others stay empty.
+/// Proofs of every size()-th candidate from rank() on; others stay empty. An error where it is stopped, or a solver has
+/// ended: what was not tried is not unproved.
 Result<std::vector<Result<Rule>>> prove_share(const std::vector<StatedRule>& candidates, const LibraryOptions& options,
                                               const Cluster& cluster) {
   std::vector<Result<Rule>> rules(candidates.size(), Error{ErrorKind::kUnsupported, "", ""});
@@ -295,13 +297,26 @@ Result<std::vector<Result<Rule>>> prove_share(const std::vector<StatedRule>& can
   const int64_t share =
       (static_cast<int64_t>(candidates.size()) + cluster.size() - 1 - cluster.rank()) / cluster.size();
   std::atomic<int64_t> done = 0;
+  std::atomic<bool> has_ended = false;
+  std::vector<Result<void>> ended(provers.size());
   pool.run(share, [&](int64_t number, int thread) {
-    const auto at = static_cast<size_t>(number * cluster.size() + cluster.rank());
-    rules[at] =
-        prove_rule(candidates[at].outputs, candidates[at].types, provers[static_cast<size_t>(thread)], options.limits);
+    if (has_ended) return;
+    verify::Prover& prover = provers[static_cast<size_t>(thread)];
+    Result<void>& end = ended[static_cast<size_t>(thread)];
+    end = check_stop();
+    if (end.ok()) {
+      const auto at = static_cast<size_t>(number * cluster.size() + cluster.rank());
+      rules[at] = prove_rule(candidates[at].outputs, candidates[at].types, prover, options.limits);
+      if (!rules[at].ok() && !prover.solver.is_running()) end = rules[at].error();
+    }
+    if (!end.ok()) {
+      has_ended = true;
+      return;
+    }
     const int64_t proved = ++done;
     if (thread == 0 && options.proving) options.proving(proved, share);
   });
+  for (const Result<void>& end : ended) TRY_VOID(end);
   return rules;
 }
 

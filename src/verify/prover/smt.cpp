@@ -15,6 +15,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "util/stop.h"
+
 extern char** environ;  // NOLINT: POSIX has no header for it
 
 namespace isomer::verify {
@@ -114,6 +116,8 @@ class SolverProcess {
   SolverProcess& operator=(const SolverProcess&) = delete;
   ~SolverProcess() { stop(); }
 
+  bool is_running() const { return socket_ >= 0; }
+
   /// From here on it has died.
   void stop() {
     if (socket_ < 0) return;
@@ -161,7 +165,11 @@ class SolverProcess {
 
  private:
   SolverProcess(pid_t process, int socket) : process_(process), socket_(socket) {}
-  static Error died() { return invalid("z3", "an answer expected, the process has ended"); }
+  /// A terminal's Ctrl-C ends it, too.
+  static Error died() {
+    if (auto stopped = check_stop(); !stopped.ok()) return std::move(stopped).error();
+    return invalid("z3", "an answer expected, the process has ended");
+  }
 
   pid_t process_;
   int socket_;
@@ -192,6 +200,8 @@ Result<std::optional<std::vector<int>>> Solver::unsat_core(std::span<const std::
   if (!answer.ok()) child_->stop();
   return answer;
 }
+
+bool Solver::is_running() const { return child_->is_running(); }
 
 Result<std::optional<std::vector<int>>> Solver::ask(std::span<const std::pair<Term, Term>> equations, const Term& left,
                                                     const Term& right) {

@@ -36,6 +36,8 @@ class Solver {
   /// something else; there is no other answer after it.
   Result<std::optional<std::vector<int>>> unsat_core(std::span<const std::pair<Term, Term>> equations, const Term& left,
                                                      const Term& right);
+  /// False after an error.
+  bool is_running() const;
 
  private:
   explicit Solver(std::unique_ptr<SolverProcess> child);
