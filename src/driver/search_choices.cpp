@@ -10,6 +10,8 @@
 #include "driver/rules_of_files.h"
 #include "graph/edit.h"
 #include "measure/kernel_clock.h"
+#include "substitutions/library/rule_names.h"
+#include "substitutions/library/shipped.h"
 #include "substitutions/mutate/mutants.h"
 
 namespace isomer {
@@ -104,6 +106,8 @@ Result<search::OptimizedModel> SearchChoices::optimize(const LoadedModel& model,
   if (derivation.level >= search::kSearchLevel) {
     TRY(all, all_rules(rules, theory.axioms()));
     if (mutate) TRY_VOID(add_mutants(model.graph, settings, search, all));
+    // Steps and proofs know rules by name, those of normalization, too.
+    tell_apart(all, normalizing_rules(theory.axioms()).rules, theory.axioms());
     // Work that is counted needs no records.
     if (backend != "any" || !records.empty()) {
       TRY(known, open_records(records));

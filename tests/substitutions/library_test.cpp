@@ -5,10 +5,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <set>
 
 #include "substitutions/generated.h"
 #include "substitutions/library/refute.h"
+#include "substitutions/library/rule_names.h"
+#include "substitutions/library/shipped.h"
+#include "substitutions/rewrite/theory.h"
 #include "support/long_run.h"
 #include "util/stop.h"
 #include "verify/claim_support.h"
@@ -136,6 +140,40 @@ TEST(Generating, StopsWhileItProves) {
   forget_stop();
   ASSERT_FALSE(made.ok());
   EXPECT_EQ(made.error().kind, ErrorKind::kStopped);
+}
+
+/// A rule as it says itself what it is.
+std::string content(const Rule& rule, std::span<const verify::StatedAxiom> axioms) {
+  std::string text = rule.text();
+  for (const verify::LawUse& use : rule.proof.uses) text += "\n" + print_use(use, axioms);
+  return text;
+}
+
+/// Some of them say the same by other laws, which hold elsewhere.
+TEST(Names, TellRulesOfAllFilesApart) {
+  const auto axioms = verify::all_axioms();
+  const std::vector<Rule> normalizing = normalizing_rules(axioms).rules;
+  std::vector<Rule> stated;
+  for (RulesFile& file : shipped_rules(axioms)) std::ranges::move(file.rules, std::back_inserter(stated));
+  stated.push_back(stated.front());
+  stated.back().name = normalizing.front().name;
+  std::ranges::move(rules_of_laws(axioms), std::back_inserter(stated));
+  std::vector<Rule> rules = stated;
+  tell_apart(rules, normalizing, axioms);
+  std::map<std::string, std::string> known;
+  for (const Rule& rule : normalizing) known.emplace(rule.name, content(rule, axioms));
+  size_t renamed = 0;
+  for (size_t k = 0; k < rules.size(); ++k) {
+    const std::string text = content(rules[k], axioms);
+    EXPECT_EQ(known.emplace(rules[k].name, text).first->second, text) << rules[k].name;
+    EXPECT_THAT(rules[k].name, testing::StartsWith(stated[k].name));
+    renamed += rules[k].name == stated[k].name ? 0 : 1;
+  }
+  EXPECT_GE(renamed, 10U);
+  EXPECT_LT(renamed, stated.size() / 10);
+  std::vector<Rule> again = rules;
+  tell_apart(again, normalizing, axioms);
+  for (size_t k = 0; k < rules.size(); ++k) EXPECT_EQ(again[k].name, rules[k].name);
 }
 
 }  // namespace

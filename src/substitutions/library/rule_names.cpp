@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 
+#include "substitutions/library/print_rule.h"
 #include "util/hash.h"
 #include "util/utf8.h"
 
@@ -58,6 +59,22 @@ bool is_rule_name(std::string_view name) {
     name.remove_prefix(length);
   }
   return true;
+}
+
+void tell_apart(std::vector<Rule>& rules, std::span<const Rule> beside, std::span<const verify::StatedAxiom> axioms) {
+  const auto text_of = [&](const Rule& rule) {
+    std::string text = rule.text();
+    for (const verify::LawUse& use : rule.proof.uses) text += "\n" + print_use(use, axioms);
+    return text;
+  };
+  std::map<std::string, const Rule*> known;
+  for (const Rule& rule : beside) known.emplace(rule.name, &rule);
+  for (Rule& rule : rules)
+    for (auto there = known.emplace(rule.name, &rule); !there.second; there = known.emplace(rule.name, &rule)) {
+      const std::string text = text_of(rule);
+      if (text_of(*there.first->second) == text) break;
+      rule.name += "-" + Hasher().add(rule.name).add(text).finish().hex().substr(0, kNameDigits);
+    }
 }
 
 }  // namespace isomer::substitutions
