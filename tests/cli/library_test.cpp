@@ -45,6 +45,32 @@ TEST_F(ShowRule, DrawsAMutantWithItsBoxes) {
   EXPECT_THAT(text.out, HasSubstr("which is wrong at ["));
 }
 
+/// Axes that are counted from the back are the same axes.
+TEST_F(ShowRule, DrawsBoxesAlongTheLastAxis) {
+  const std::string means = "ReduceMean(x){axes=[0],keepdims=0},ReduceMean(w){axes=[0],keepdims=0}";
+  write_file(path("stated.equations"),
+             fmt::format("{0} = Concat({1}){{axis=-1}}\n"
+                         "{0} = Slice(Concat({1}){{axis=0}}){{axes=[-1],starts=[0],ends=[8],steps=[1]}}\n",
+                         "x[3,4] w[3,4] | "
+                         "ReduceMean(Transpose(Concat(x,w){axis=1}){perm=[1,0]}){axes=[1],keepdims=0}",
+                         means));
+  const Outcome added = isomer({"library", "add", path("stated.equations"), "-o", path("mine"), "--json"});
+  ASSERT_EQ(added.exit_code, 0) << added.err;
+  const json rules = json::parse(added.out)["rules"];
+  ASSERT_EQ(rules.size(), 2U);
+  const auto boxes = [&](size_t k) {
+    const Outcome shown = isomer({"library", "show", rules[k]["name"], path("mine.rules"), "--json"});
+    EXPECT_EQ(shown.exit_code, 0) << shown.err;
+    return json::parse(shown.out)["cover"]["boxes"];
+  };
+  const json joined = boxes(0), cut = boxes(1);
+  ASSERT_EQ(joined.size(), 2U);
+  EXPECT_EQ(joined[0]["box"], "[0:4]");
+  EXPECT_EQ(joined[1]["box"], "[4:8]");
+  ASSERT_EQ(cut.size(), 1U);
+  EXPECT_TRUE(cut[0]["cut"]);
+}
+
 /// Z3 ends after some questions.
 class WhereZ3Ends : public CommandLine {
  protected:

@@ -64,10 +64,11 @@ class Coverer {
   std::optional<std::vector<Box>> boxes_of_parts(const Term::Application& joined, const Box& box) const {
     const auto axis = joined.parameters.find("axis");
     const auto* number = axis == joined.parameters.end() ? nullptr : std::get_if<Dim>(&axis->second);
-    if (!number || !number->constant()) return std::nullopt;
-    const auto at = static_cast<size_t>(*number->constant());
+    const auto place = number && number->constant() ? place_of(*number->constant()) : std::nullopt;
+    if (!place) return std::nullopt;
+    const size_t at = *place;
     std::vector<Box> result;
-    int64_t begin = box.begin.at(at);
+    int64_t begin = box.begin[at];
     for (const Term& argument : joined.arguments) {
       const auto dims = values_.dims(argument);
       if (!dims || dims->size() != dims_.size()) return std::nullopt;
@@ -85,8 +86,16 @@ class Coverer {
     if (!axes || !starts || (steps && std::ranges::any_of(*steps, [](int64_t step) { return step != 1; })))
       return false;
     for (size_t k = 0; k < axes->size(); ++k)
-      if (box.begin[static_cast<size_t>((*axes)[k])] != (*starts)[k]) return false;
+      if (const auto at = place_of((*axes)[k]); !at || k >= starts->size() || box.begin[*at] != (*starts)[k])
+        return false;
     return true;
+  }
+
+  /// Of an axis, which may be counted from the back; nothing where there is none.
+  std::optional<size_t> place_of(int64_t axis) const {
+    const auto rank = static_cast<int64_t>(dims_.size());
+    if (axis < -rank || axis >= rank) return std::nullopt;
+    return static_cast<size_t>(axis < 0 ? axis + rank : axis);
   }
 
   const ExampleValues& values_;
