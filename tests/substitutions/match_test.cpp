@@ -366,6 +366,13 @@ TEST_F(Matches, DoNotAddToWhatStays) {
   EXPECT_EQ(rules_->unusable().at(Unusable::kOnlyAdds), 1);
 }
 
+TEST_F(Matches, AreNotLookedForOfOutputsThatShareNothing) {
+  const ValueType matrix = ValueType::tensor(DataType::kFloat32, {Dim(2), Dim(3)});
+  use_proved("Relu(Relu(x)) ; Relu(Relu(y)) = Relu(x) ; Relu(y)", {{"x", matrix}, {"y", matrix}});
+  EXPECT_EQ(rules_->size(), 0);
+  EXPECT_EQ(rules_->unusable().at(Unusable::kApart), 1);
+}
+
 TEST_F(Matches, OfRulesThatSayTheSameAreOne) {
   std::vector<Rule> twice = laws(theory_, {kDistribute});
   twice.push_back(twice[0]);

@@ -176,8 +176,7 @@ class MatchSearch {
     ++joined_;
     const Substitution::Joined& joined = (*order_)[joined_];
     // Roots are found from a value that both have: up through its readers.
-    std::vector<int> level;
-    if (joined.variable >= 0) level.push_back(values_.tensors[static_cast<size_t>(joined.variable)]);
+    std::vector<int> level = {values_.tensors[static_cast<size_t>(joined.variable)]};
     for (size_t k = 0; k < joined.path.size(); ++k) {
       const verify::Pattern& pattern = *joined.path[k];
       std::vector<int> above;
@@ -198,8 +197,7 @@ class MatchSearch {
       std::sort(level.begin(), level.end());
       level.erase(std::unique(level.begin(), level.end()), level.end());
     }
-    if (joined.variable >= 0)
-      for (const int root : level) start(joined.source, root);
+    for (const int root : level) start(joined.source, root);
     --joined_;
   }
 

@@ -57,8 +57,10 @@ class Preparation {
     if (!result_->is_forward && is_own_inverse()) return Unusable::kOwnInverse;
     take_examples();
     find_turns();
-    for (size_t first = 0; first < sources_.size(); ++first)
+    for (size_t first = 0; first < sources_.size(); ++first) {
       result_->orders.push_back(order_from(static_cast<int>(first)));
+      if (result_->orders.back().size() < sources_.size()) return Unusable::kApart;
+    }
     for (const Pattern& source : result_->sources) result_->depth = std::max(result_->depth, depth_of(source));
     return std::move(result_);
   }
@@ -178,6 +180,7 @@ class Preparation {
     return false;
   }
 
+  /// As far as each source shares a variable with those before it.
   std::vector<Substitution::Joined> order_from(int first) const {
     std::vector<Substitution::Joined> result = {{first, -1, {}, {}}};
     std::set<int> bound, open;
@@ -185,16 +188,17 @@ class Preparation {
       if (source != first) open.insert(source);
     bound_by(result_->sources[static_cast<size_t>(first)], bound);
     while (!open.empty()) {
-      Substitution::Joined next{*open.begin(), -1, {}, {}};
+      std::optional<Substitution::Joined> next;
       for (const int source : open) {
         Substitution::Joined joined{source, -1, {}, {}};
         if (!find_path(result_->sources[static_cast<size_t>(source)], bound, joined)) continue;
         next = std::move(joined);
         break;
       }
-      open.erase(next.source);
-      bound_by(result_->sources[static_cast<size_t>(next.source)], bound);
-      result.push_back(std::move(next));
+      if (!next) break;
+      open.erase(next->source);
+      bound_by(result_->sources[static_cast<size_t>(next->source)], bound);
+      result.push_back(*std::move(next));
     }
     return result;
   }
@@ -214,10 +218,11 @@ class Preparation {
 }  // namespace
 
 std::string_view name(Unusable reason) {
-  constexpr std::array<std::string_view, 6> kNames = {
+  constexpr std::array<std::string_view, 7> kNames = {
       "an output without operator", "a tensor that the source does not have",
       "only operands that commute", "its own inverse",
-      "only more of the same",      "known by other names"};
+      "only more of the same",      "outputs that share no variable",
+      "known by other names"};
   return kNames[static_cast<size_t>(reason)];
 }
 

@@ -17,7 +17,7 @@ struct Substitution : verify::Slots {
   /// to its root.
   struct Joined {
     int source = 0;
-    int variable = -1;  ///< -1: looked for everywhere
+    int variable = -1;  ///< -1: it is the first
     std::vector<const verify::Pattern*> path;
     std::vector<size_t> positions;  ///< of the variable, and of each application of the path, in what reads it
   };
@@ -43,6 +43,7 @@ enum class Unusable {
   kOnlyCommutes,  ///< the sides are the same but for operands that commute
   kOwnInverse,    ///< the other direction says the same by other names
   kOnlyAdds,      ///< the target has all of the source in it, and more
+  kApart,         ///< outputs of the source share no variable that they could be found by
   kKnown,         ///< another one says the same by the same laws
 };
 std::string_view name(Unusable reason);
