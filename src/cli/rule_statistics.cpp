@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "driver/rules_of_files.h"
 #include "util/parse_number.h"
@@ -40,12 +41,14 @@ Result<void> print_rule_statistics(const std::vector<std::string>& names, const 
   TRY(const std::vector<RulesFile> files, read_rules_files(names, verify::all_axioms()));
   std::map<std::string, int> by_class;
   std::map<size_t, int> by_length;
+  std::set<std::string> texts;  // a set may have a rule of another one, too
   int rules = 0, several = 0;
   json made = json::array();
   for (const RulesFile& file : files) {
     made.push_back(file.made_by);
     for (const Rule& rule : file.rules) {
       ++rules;
+      texts.insert(rule.text());
       ++by_class[std::string(name(rule.float_class))];
       ++by_length[rule.proof.uses.size()];
       several += rule.outputs.size() > 1 ? 1 : 0;
@@ -57,6 +60,7 @@ Result<void> print_rule_statistics(const std::vector<std::string>& names, const 
     // What enumerating took, and checking the axioms, is not in the files.
     json facts = {
         {"rules", rules},
+        {"different", texts.size()},
         {"generated", made},
         {"several_outputs", several},
         {"graphs", nullptr},
@@ -70,7 +74,7 @@ Result<void> print_rule_statistics(const std::vector<std::string>& names, const 
     fmt::print("{}\n", json_text(facts));
     return {};
   }
-  fmt::print("{} rules, {} of them of several outputs\n", rules, several);
+  fmt::print("{} rules, {} of them different, {} of several outputs\n", rules, texts.size(), several);
   for (const auto& [floating, count] : by_class) fmt::print("{:6}  {}\n", count, floating);
   fmt::print("laws in a proof:\n");
   for (const auto& [length, count] : by_length) fmt::print("{:6}  {}\n", count, length);

@@ -108,6 +108,8 @@ TEST_F(ShowRule, StatisticsHaveAllTheirKeys) {
   for (const char* key : {"total", "proved_all_sizes", "bounded"}) EXPECT_TRUE(facts["axioms"].contains(key)) << key;
   EXPECT_TRUE(facts["ops"].is_string()) << facts["generated"];
   EXPECT_GE(facts["max_ops"], 1);
+  EXPECT_GT(facts["different"], 1000);
+  EXPECT_LT(facts["different"], facts["rules"]) << "a set may have rules of another one";
 }
 
 TEST_F(ShowRule, DotIsJsonToo) {
