@@ -38,9 +38,12 @@ Result<void> add_mutants(const Graph& model, const Settings& settings, const sea
   how.known = rules;
   how.until = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
   TRY(Mutants found, mutants(originals_of(model), how));
-  if (search.log)
-    search.log(
-        fmt::format("{} mutants that no rule says, of {} programs tried", found.rules.size(), found.statistics.tried));
+  const std::string found_text =
+      fmt::format("{} mutants that no rule says, of {} programs tried", found.rules.size(), found.statistics.tried);
+  if (!found.statistics.is_complete)
+    settings.messages.say(fmt::format("--mutate: {} when its {:.1f} s were over", found_text, seconds));
+  else if (search.log)
+    search.log(found_text);
   std::ranges::move(found.rules, std::back_inserter(rules));
   return {};
 }

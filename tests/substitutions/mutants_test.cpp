@@ -150,6 +150,19 @@ TEST(Covers, OfShippedRulesAreTheirOutputs) {
   EXPECT_GT(cut, 3);
 }
 
+TEST(Mutants, SayWhereTheTimeWasOver) {
+  const std::vector<Original> all = originals_of(*parse_graph(kConvolutions));
+  MutantOptions options{.max_operators = 8, .trials = 0, .until = Clock::now()};
+  const auto made = mutants(all, options);
+  ASSERT_TRUE(made.ok());
+  EXPECT_FALSE(made->statistics.is_complete);
+  options.until.reset();
+  const auto whole = mutants(all, options);
+  ASSERT_TRUE(whole.ok());
+  EXPECT_TRUE(whole->statistics.is_complete);
+  EXPECT_LE(whole->statistics.typed, whole->statistics.tried);
+}
+
 class Mutating : public testing::Test {
  protected:
   /// Few draws of structures: proofs for all sizes take most of the time.

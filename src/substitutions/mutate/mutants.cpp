@@ -116,14 +116,15 @@ class Generation {
   ShapedTerm with_channels_unfolded(Move fold, const ShapedTerm& y) const;
   /// There were so many images before the move.
   ShapedTerm with_move_undone(const Move& move, const ShapedTerm& y, const Dim& images) const;
-  /// Which positions are right; nothing where it is no program of the original's shape, or is wrong inside.
-  std::optional<std::vector<bool>> compared(const ShapedTerm& program);
+  /// Which positions are right; nothing where it is no program of the original's shape, or is wrong inside. Counts
+  /// those of its shape.
+  std::optional<std::vector<bool>> compared(const ShapedTerm& program, int64_t& typed) const;
   void take(const Mutant& mutant, MutantStatistics& statistics);
   void correct(const Mutant& mutant, const ShapedTerm& wrong, const std::vector<size_t>& axes,
                MutantStatistics& statistics);
   void add(std::string kind, const ShapedTerm& program);
   ShapedTerm with_borders_of_original(const ShapedTerm& operand, size_t axis) const;
-  bool is_right(const ShapedTerm& operand);
+  bool is_right(const ShapedTerm& operand) const;
   Result<std::optional<Rule>> proved(const ShapedTerm& program, verify::ArithmeticSolver* solver) const;
   bool is_late() const { return options_.until && Clock::now() >= *options_.until; }
   Dims dims() const { return *constants(numbers_of(whole_.shape)); }
@@ -142,8 +143,7 @@ class Generation {
   verify::Bindings numbers_;
   ExampleValues values_;
   std::vector<uint32_t> inside_;
-  Elements expected_;  ///< the original's, all of them
-  int64_t typed_ = 0;
+  Elements expected_;            ///< the original's, all of them
   std::set<std::string> built_;  ///< what different moves come to is looked at once
   std::vector<Right> right_;
 };
@@ -233,11 +233,11 @@ ShapedTerm Generation::with_move_undone(const Move& move, const ShapedTerm& y, c
   return unfolded(move, y, {images}, {Dim(0)}, floor_div(y.shape[static_cast<size_t>(move.whole)], move.by[0]));
 }
 
-std::optional<std::vector<bool>> Generation::compared(const ShapedTerm& program) {
+std::optional<std::vector<bool>> Generation::compared(const ShapedTerm& program, int64_t& typed) const {
   const Term term = substitute(program.term, numbers_);
   const auto middle = values_.of(term, dims(), inside_);
   if (!middle) return std::nullopt;
-  ++typed_;
+  ++typed;
   for (size_t k = 0; k < inside_.size(); ++k)
     if (!same_elements(middle->data() + k * kSeeds, expected_.data() + inside_[k] * size_t{kSeeds}, 1, false))
       return std::nullopt;
@@ -249,22 +249,22 @@ std::optional<std::vector<bool>> Generation::compared(const ShapedTerm& program)
   return result;
 }
 
-/// Whether numbers refute it at places that are drawn, or there are none: soon, which the solver is not.
-bool is_refuted(const verify::Law& law, std::string_view family, uint64_t seed) {
+/// What speaks against it at places that are drawn, if anything: soon, which the solver is not.
+std::optional<std::string_view> objection(const verify::Law& law, std::string_view family, uint64_t seed) {
   constexpr int kPlaces = 40;
   Random random(seed);
   for (int place = 0; place < kPlaces; ++place) {
     const auto instance = verify::draw_instance(law, family, random);
-    if (!instance) return true;
+    if (!instance) return "no place to try it at";
     const ExampleValues values(*constants(*instance->types.find("x")->second.shape),
                                *constants(*instance->types.find("w")->second.shape), seed);
     verify::Signatures signatures;
     const auto typed = verify::spelled_out(instance->law.left, instance->types, signatures);
     const Dims dims = typed.ok() ? *constants(*typed->type.shape) : Dims();
     const auto equal = values.equal(instance->law.left, instance->law.right, dims);
-    if (equal && !std::ranges::all_of(*equal, std::identity())) return true;
+    if (equal && !std::ranges::all_of(*equal, std::identity())) return "refuted";
   }
-  return false;
+  return std::nullopt;
 }
 
 void Generation::take(const Mutant& mutant, MutantStatistics& statistics) {
@@ -272,7 +272,7 @@ void Generation::take(const Mutant& mutant, MutantStatistics& statistics) {
   const ShapedTerm program = built(mutant);
   if (verify::operator_count({program.term}) > options_.max_operators || !built_.insert(program.term.text()).second)
     return;
-  const auto is_right = compared(program);
+  const auto is_right = compared(program, statistics.typed);
   if (!is_right) return;
   if (std::ranges::all_of(*is_right, std::identity())) {
     ++statistics.equal;
@@ -355,8 +355,9 @@ ShapedTerm Generation::with_borders_of_original(const ShapedTerm& operand, size_
   return joined(joined(top, part(operand, low, high), at), bottom, at);
 }
 
-bool Generation::is_right(const ShapedTerm& operand) {
-  const auto is_right = compared(operand);
+bool Generation::is_right(const ShapedTerm& operand) const {
+  int64_t typed = 0;
+  const auto is_right = compared(operand, typed);
   return is_right && std::ranges::all_of(*is_right, std::identity());
 }
 
@@ -370,11 +371,12 @@ Result<std::optional<Rule>> Generation::proved(const ShapedTerm& program, verify
     rule.example.types.emplace(name, ValueType::tensor(DataType::kFloat32, Shape(dims->begin(), dims->end())));
   for (const auto& [name, number] : original_.numbers) rule.example.names.integers.emplace(name, Dim(number));
   verify::Signatures signatures;
-  if (solver && is_refuted(law_by_elements(rule.proof.uses[0], rule.example.types),
-                           family_by_elements(rule.example.types), options_.seed)) {
-    log(fmt::format("refuted: {}", program.term.text()));
-    return std::optional<Rule>();
-  }
+  if (solver)
+    if (const auto found = objection(law_by_elements(rule.proof.uses[0], rule.example.types),
+                                     family_by_elements(rule.example.types), options_.seed)) {
+      log(fmt::format("{}: {}", *found, program.term.text()));
+      return std::optional<Rule>();
+    }
   if (const auto held = holds_at(rule, rule.example, axioms_, signatures); !held.ok()) {
     log(fmt::format("open without a solver: {}", program.term.text()));
     return std::optional<Rule>();
@@ -392,14 +394,16 @@ Result<std::optional<Rule>> Generation::proved(const ShapedTerm& program, verify
 
 Result<void> Generation::run(Mutants& result, verify::ArithmeticSolver* solver) {
   TRY_VOID(try_all(result.statistics));
-  result.statistics.typed = typed_;
   stable_sort(right_, [](const Right& a, const Right& b) {
     return std::pair(a.operators, a.products) < std::pair(b.operators, b.products);
   });
   std::set<std::string> known;
   for (const Right& right : right_) {
     if (known.contains(right.kind)) continue;
-    if (is_late()) break;
+    if (is_late()) {
+      result.statistics.is_complete = false;
+      break;
+    }
     TRY_VOID(check_stop());
     TRY(std::optional<Rule> rule, proved(right.program, solver));
     if (!rule) continue;
@@ -418,7 +422,11 @@ Result<void> Generation::try_all(MutantStatistics& statistics) {
       return !moves.empty() && moves[0].kind == Move::Kind::kFold && moves[0].axes[0] == 0;
     });
   const std::vector<Dims> image_dims = dims_after(of_data, "x"), kernel_dims = dims_after(of_weights, "w");
-  for (size_t d = 0; d < of_data.size() && !is_late(); ++d) {
+  for (size_t d = 0; d < of_data.size(); ++d) {
+    if (is_late()) {
+      statistics.is_complete = false;
+      break;
+    }
     TRY_VOID(check_stop());
     for (size_t w = 0; w < of_weights.size(); ++w) {
       const Moves &data = of_data[d], &weights = of_weights[w];
@@ -521,6 +529,7 @@ Result<Mutants> mutants(const std::vector<Original>& originals, const MutantOpti
     sum.equal += part.equal;
     sum.partly += part.partly;
     sum.corrected += part.corrected;
+    sum.is_complete = sum.is_complete && part.is_complete;
   }
   for (size_t k = result.rules.size(); k-- > 0;) {
     const auto says_it = [&](const Rule& rule) { return &rule != &result.rules[k] && covers(rule, result.rules[k]); };

@@ -28,10 +28,11 @@ struct MutantOptions {
 };
 
 struct MutantStatistics {
-  int64_t tried = 0, typed = 0;
-  int equal = 0;      ///< everywhere, as they are
-  int partly = 0;     ///< where no border is near
-  int corrected = 0;  ///< of these
+  int64_t tried = 0, typed = 0;  ///< typed: of these, of the original's shape
+  int equal = 0;                 ///< everywhere, as they are
+  int partly = 0;                ///< where no border is near
+  int corrected = 0;             ///< of these
+  bool is_complete = true;       ///< false: the time was over before all were tried
   double seconds = 0;
 };
 
