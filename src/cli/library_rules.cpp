@@ -163,6 +163,10 @@ void print_generated(const GenerateOptions& options, const LibraryStatistics& fa
 
 int generate_rules(const GenerateOptions& options) {
   const StopsInOrder stops;
+  if (options.set != kMutants && options.max_operators > kMostEnumerated)
+    return report({ErrorKind::kUsage, "--max-ops",
+                   fmt::format("at most {} operators expected where terms are enumerated, {} found", kMostEnumerated,
+                               options.max_operators)});
   std::error_code no_folder;
   std::filesystem::create_directories(options.folder, no_folder);
   if (no_folder)
@@ -216,7 +220,7 @@ int ask_all(const FilesOptions& options, std::string_view verb, const Ask& ask, 
     if (problems[k].empty()) continue;
     ++bad;
     list.push_back({{"rule", rules[k]->name}, {"problem", problems[k]}});
-    if (!options.json) fmt::print("{}: {}\n", rules[k]->name, problems[k]);
+    if (!options.json) fmt::print("{}: {}\n", printable(rules[k]->name), problems[k]);
   }
   const double seconds = seconds_since(start);
   if (options.json) {
@@ -240,7 +244,7 @@ int replay_rules(const FilesOptions& options) {
         std::vector<verify::Signatures> signatures(static_cast<size_t>(pool.threads()));
         pool.run(static_cast<int64_t>(rules.size()), [&](int64_t k, int thread) {
           const auto done = replayed(*rules[static_cast<size_t>(k)], axioms, signatures[static_cast<size_t>(thread)]);
-          if (!done.ok()) problems[static_cast<size_t>(k)] = done.error().message();
+          if (!done.ok()) problems[static_cast<size_t>(k)] = printable(done.error().message(), kMostOfLine);
         });
         return std::nullopt;
       });
@@ -344,7 +348,7 @@ int list_rules(const FilesOptions& options) {
                       {"class", name(rule.float_class)},
                       {"rule", rule.text()},
                       {"laws", rule.proof.uses.size()}});
-      if (!options.json) fmt::print("{}  {}\n", rule.name, rule.text());
+      if (!options.json) fmt::print("{}  {}\n", printable(rule.name), rule.text());
     }
   if (options.json) fmt::print("{}\n", json_text({{"rules", list}}));
   return kDone;
@@ -407,7 +411,9 @@ void add_rule_commands(CLI::App& library, int& exit) {
   command->add_option("--ops", generation->set, "The set of operators")
       ->check(CLI::IsMember(sets))
       ->capture_default_str();
-  command->add_option("--max-ops", generation->max_operators, "Operators on one side")
+  command
+      ->add_option("--max-ops", generation->max_operators,
+                   fmt::format("Operators on one side; at most {} where --ops is not {}", kMostEnumerated, kMutants))
       ->check(CLI::Range(1, 9))
       ->capture_default_str();
   command

@@ -109,7 +109,7 @@ json rule_json(const Rule& rule, std::span<const verify::StatedAxiom> axioms) {
 }
 
 std::vector<std::string> rule_lines(const Rule& rule, std::span<const verify::StatedAxiom> axioms) {
-  std::vector<std::string> lines = {rule.name};
+  std::vector<std::string> lines = {printable(rule.name)};
   for (const Output& output : rule.outputs) {
     lines.push_back("  " + output.left.text());
     lines.push_back("= " + output.right.text());

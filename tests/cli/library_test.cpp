@@ -71,6 +71,32 @@ TEST_F(ShowRule, DrawsBoxesAlongTheLastAxis) {
   EXPECT_TRUE(cut[0]["cut"]);
 }
 
+TEST_F(ShowRule, NamesReachNoTerminalAsTheyAre) {
+  write_file(path("odd.rules"),
+             "# isomer library generate x\no\x1b[31mdd\treassociated\tRelu(Relu(x)) = Relu(x)\tx:float32[2]\n");
+  write_file(path("odd.proofs"),
+             "# isomer library generate x\no\x1b[31mdd\n\telements ; left=Relu(Relu(x)) ; right=Relu(x)\n");
+  const std::string name = "o\x1b[31mdd";
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"list"}, std::vector<std::string>{"show", name}}) {
+    std::vector<std::string> arguments = {"library"};
+    arguments.insert(arguments.end(), command.begin(), command.end());
+    arguments.push_back(path("odd.rules"));
+    const Outcome outcome = isomer(arguments);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_THAT(outcome.out, HasSubstr("o\\x1b[31mdd"));
+    EXPECT_THAT(outcome.out, testing::Not(HasSubstr("\x1b")));
+  }
+}
+
+class Generate : public CommandLine {};
+
+TEST_F(Generate, SaysHowManyOperatorsBeforeItMakesAFolder) {
+  expect_error(isomer({"library", "generate", "--ops", "elementwise", "--max-ops", "6", "-o", path("none")}), 2,
+               "--max-ops: at most 5 operators expected where terms are enumerated, 6 found");
+  EXPECT_FALSE(std::filesystem::exists(path("none")));
+}
+
 /// Z3 ends after some questions.
 class WhereZ3Ends : public CommandLine {
  protected:

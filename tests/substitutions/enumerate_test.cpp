@@ -262,6 +262,20 @@ TEST(Enumerate, GoesOnWhereItWasInterrupted) {
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
 
+/// Zeros are no records.
+TEST(Enumerate, RefusesRecordsThatWereCut) {
+  const OperatorSet set = named("elementwise");
+  const test::ScratchFolder folder;
+  EnumerationOptions options;
+  options.folder = folder.path();
+  ASSERT_TRUE(enumerate_part(set, options, 0, 1).ok());
+  for (const auto& entry : std::filesystem::directory_iterator(folder.path()))
+    if (!entry.path().string().ends_with("-state")) std::filesystem::resize_file(entry.path(), 1);
+  const auto merged = merge_parts(set, options, 1);
+  ASSERT_FALSE(merged.ok());
+  EXPECT_EQ(merged.error().kind, ErrorKind::kMismatch);
+}
+
 TEST(Enumerate, RefusesWhatMakesNoSense) {
   const OperatorSet set = named("elementwise");
   EnumerationOptions options;

@@ -15,7 +15,6 @@
 namespace isomer::substitutions {
 namespace {
 
-constexpr int kMaxOperators = 5;
 constexpr uint32_t kBlock = 512;  ///< drivers between two states that an interrupted run is taken up at
 
 /// Different for what must not be taken up from each other's files.
@@ -279,9 +278,9 @@ class Run {
 };
 
 Result<void> check(const EnumerationOptions& options) {
-  if (options.max_operators >= 1 && options.max_operators <= kMaxOperators && options.threads >= 1) return {};
+  if (options.max_operators >= 1 && options.max_operators <= kMostEnumerated && options.threads >= 1) return {};
   return Error{ErrorKind::kUsage, "",
-               fmt::format("1 to {} operators and at least one thread expected, {} and {} found", kMaxOperators,
+               fmt::format("1 to {} operators and at least one thread expected, {} and {} found", kMostEnumerated,
                            options.max_operators, options.threads)};
 }
 

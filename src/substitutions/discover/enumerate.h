@@ -22,8 +22,11 @@ struct EnumerationProgress {
   double seconds = 0;  ///< for that size
 };
 
+/// Operators of a term.
+constexpr int kMostEnumerated = 5;
+
 struct EnumerationOptions {
-  int max_operators = 3;  ///< at most 5
+  int max_operators = 3;  ///< at most kMostEnumerated
   int threads = 1;
   uint64_t seed = 0;
   /// Bytes that the records of the largest terms may take; what is beyond goes to files.

@@ -78,9 +78,10 @@ Result<void> HashedTerms::take_up() {
   for (int k = 0; k <= kShards; ++k) {
     auto& bytes = written_[static_cast<size_t>(k)];
     state >> bytes;
+    const bool is_there = bytes == 0 || (fs::file_size(file(k), failure) >= bytes && !failure);
     // What came after the state was written is made again.
-    if (bytes > 0) fs::resize_file(file(k), bytes, failure);
-    if (!state || failure)
+    if (is_there && bytes > 0) fs::resize_file(file(k), bytes, failure);
+    if (!state || !is_there || failure)
       return Error{ErrorKind::kMismatch, state_file().string(),
                    "the files of an interrupted run expected, others found"};
   }
