@@ -397,21 +397,20 @@ class Normalizer::Search {
   bool take(Program& program, const Place& place, const std::vector<Trail>& trail) {
     if (!computed_) computed_ = computed_constants(program_);
     if (!given_) given_ = given_constants(program_);
-    const std::set<int>&before = *computed_, &given_before = *given_;
-    const std::set<int> after = computed_constants(program), given_after = given_constants(program);
+    std::vector<int> after = computed_constants(program), given_after = given_constants(program), added, gone;
+    std::ranges::set_difference(after, *computed_, std::back_inserter(added));
+    std::ranges::set_difference(*given_, given_after, std::back_inserter(gone));
     int64_t growth = 0;
-    for (const int value : after)
-      if (!before.contains(value)) growth += bytes_of(program, value);
+    for (const int value : added) growth += bytes_of(program, value);
     // What the graph computes as it runs takes no room in it.
-    for (const auto& [value, tensor] : known_)
-      if (!after.contains(value)) growth -= bytes_of(program_, value);
-    for (const int value : given_before)
-      if (!given_after.contains(value)) growth -= bytes_of(program_, value);
+    const auto is_lost = [&](const auto& known) { return !std::ranges::binary_search(after, known.first); };
+    for (const auto& known : known_)
+      if (is_lost(known)) growth -= bytes_of(program_, known.first);
+    for (const int value : gone) growth -= bytes_of(program_, value);
     if (growth > 0 && !limits_.may_grow(growth)) return false;
     std::map<int, Tensor> made;
     bool keeps = true;
-    for (const int value : after) {
-      if (before.contains(value)) continue;
+    for (const int value : added) {
       const auto kept = owner_.keeps_precision(program, value, values_);
       keeps = kept.ok() && *kept;
       if (!keeps) break;
@@ -422,12 +421,12 @@ class Normalizer::Search {
       limits_.give_back(growth);
       return false;
     }
-    std::erase_if(known_, [&](const auto& known) { return !after.contains(known.first); });
+    std::erase_if(known_, is_lost);
     known_.merge(made);
     program_ = std::move(program);
     uses_.reset();
-    computed_.reset();
-    given_.reset();
+    computed_ = std::move(after);
+    given_ = std::move(given_after);
     measure_ = place.measure;
     const size_t first = steps_.size();
     for (int step = place.last; step >= 0; step = trail[static_cast<size_t>(step)].before)
@@ -448,9 +447,9 @@ class Normalizer::Search {
   Substitutions& rules_;
   const NormalizeLimits& limits_;
   Program program_;
-  Measure measure_;                                ///< of the program
-  std::optional<Program::Uses> uses_;              ///< of the program, once they are asked for
-  std::optional<std::set<int>> computed_, given_;  ///< its constants, too
+  Measure measure_;                                   ///< of the program
+  std::optional<Program::Uses> uses_;                 ///< of the program, once they are asked for
+  std::optional<std::vector<int>> computed_, given_;  ///< its constants, too
   ConstantValues values_;
   std::map<int, Tensor> known_;  ///< constants that steps made, rounded once
   std::vector<NormalizeStep> steps_;

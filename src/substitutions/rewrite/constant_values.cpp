@@ -33,6 +33,17 @@ void for_each_constant(const Program& program, const Visit& visit) {
     if (program.value(output).is_constant) visit(output);
 }
 
+template <class Is>
+std::vector<int> constants_that(const Program& program, const Is& is) {
+  std::vector<int> result;
+  for_each_constant(program, [&](int value) {
+    if (is(value)) result.push_back(value);
+  });
+  std::ranges::sort(result);
+  result.erase(std::unique(result.begin(), result.end()), result.end());
+  return result;
+}
+
 }  // namespace
 
 Result<te::Array> ConstantValues::of(const Program& program, int value) {
@@ -89,20 +100,12 @@ const Graph* ConstantValues::graph_of(const Program& program, int application, i
   return &*known->second;
 }
 
-std::set<int> computed_constants(const Program& program) {
-  std::set<int> result;
-  for_each_constant(program, [&](int value) {
-    if (program.value(value).producer >= 0) result.insert(value);
-  });
-  return result;
+std::vector<int> computed_constants(const Program& program) {
+  return constants_that(program, [&](int value) { return program.value(value).producer >= 0; });
 }
 
-std::set<int> given_constants(const Program& program) {
-  std::set<int> result;
-  for_each_constant(program, [&](int value) {
-    if (program.value(value).producer < 0) result.insert(value);
-  });
-  return result;
+std::vector<int> given_constants(const Program& program) {
+  return constants_that(program, [&](int value) { return program.value(value).producer < 0; });
 }
 
 }  // namespace isomer::substitutions

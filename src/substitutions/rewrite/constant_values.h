@@ -4,7 +4,6 @@
 
 #include <map>
 #include <optional>
-#include <set>
 #include <vector>
 
 #include "graph/te/array.h"
@@ -31,10 +30,11 @@ class ConstantValues {
   std::map<std::vector<int>, std::optional<Graph>> graphs_;  ///< of one node, by operation, output and types
 };
 
-/// Constants, made by operations, that are operands of what has to be computed for each input, or outputs.
-std::set<int> computed_constants(const Program& program);
+/// Constants, made by operations, that are operands of what has to be computed for each input, or outputs: each once,
+/// in order.
+std::vector<int> computed_constants(const Program& program);
 /// Constants that are operands of what has to be computed for each input, or outputs; those that are no operation's
 /// results.
-std::set<int> given_constants(const Program& program);
+std::vector<int> given_constants(const Program& program);
 
 }  // namespace isomer::substitutions
