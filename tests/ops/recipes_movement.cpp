@@ -81,6 +81,7 @@ void depth_to_space(Maker& m) {
 void space_to_depth(Maker& m) {
   const int64_t block = m.pick(1, 3);
   m.set("blocksize", block);
+  m.maybe("mode", m.word({"DCR", "CRD"}));
   m.add({m.pick(0, 2), m.pick(1, 3), m.pick(1, 2) * block, m.pick(1, 2) * block});
 }
 
@@ -263,6 +264,7 @@ void range(Maker& m) {
   m.add({}, down ? -4 : 3, down ? 0 : 8);
   m.give(m.values(m.type(0), {}, down ? -2 : 1, down ? -1 : 2));
   for (auto& input : m.instance.inputs) input.constant = m.flip();
+  if (m.flip(0.3)) m.set("stash_type", int64_t{1});
 }
 
 void constant_of_shape(Maker& m) {

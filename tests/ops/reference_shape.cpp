@@ -174,8 +174,10 @@ std::vector<Plain> space_to_depth(const Call& call) {
   Plain y({x.dims[0], channels * block * block, x.dims[2] / block, x.dims[3] / block});
   for (int64_t i = 0; i < y.count(); ++i) {
     const Dims at = y.index(i);
-    const int64_t cell = at[1] / channels;
-    y.values[i] = x.at({at[0], at[1] % channels, at[2] * block + cell / block, at[3] * block + cell % block});
+    const bool crd = call.text("mode", "DCR") == "CRD";
+    const int64_t cell = crd ? at[1] % (block * block) : at[1] / channels;
+    const int64_t channel = crd ? at[1] / (block * block) : at[1] % channels;
+    y.values[i] = x.at({at[0], channel, at[2] * block + cell / block, at[3] * block + cell % block});
   }
   return {y};
 }

@@ -494,7 +494,7 @@ std::vector<OpDef> attention() {
        .since = 24,
        .inputs = {"past_cache", "update", "write_indices?:int64"},
        .outputs = {"present_cache"},
-       .types = {{"T", kPlain}},
+       .types = {{"T", kComputable}},
        .attributes = {with_default("axis", -2), with_default("mode", "linear")},
        .infer = infer_scatter,
        .compute = compute_scatter},

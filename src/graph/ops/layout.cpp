@@ -307,6 +307,8 @@ Result<int64_t> block_size(const OpContext& context) {
   if (context.rank(0) != 4) return context.invalid("input of rank 4 expected, shape {} found", text(context.shape(0)));
   const int64_t block = context.get_int("blocksize");
   if (block < 1) return context.invalid("blocksize of at least 1 expected, {} found", block);
+  if (const std::string& mode = context.get_string("mode"); mode != "DCR" && mode != "CRD")
+    return context.invalid("mode DCR or CRD expected, '{}' found", mode);
   return block;
 }
 
@@ -321,8 +323,6 @@ bool is_crd(const OpContext& context) { return context.get_string("mode") == "CR
 
 Result<BlockMove> depth_to_space(const OpContext& context) {
   TRY(const int64_t block, block_size(context));
-  if (!is_crd(context) && context.get_string("mode") != "DCR")
-    return context.invalid("mode DCR or CRD expected, '{}' found", context.get_string("mode"));
   TRY(const Dim depth, divided(context, 1, Dim(block) * Dim(block)));
   const Shape& in = context.shape(0);
   const Shape merged = {in[0], depth, in[2] * block, in[3] * block};
@@ -336,7 +336,7 @@ Result<BlockMove> space_to_depth(const OpContext& context) {
   TRY(const Dim width, divided(context, 3, block));
   const Shape& in = context.shape(0);
   return BlockMove{{in[0], in[1], height, block, width, block},
-                   {0, 3, 5, 1, 2, 4},
+                   is_crd(context) ? std::vector<int64_t>{0, 1, 3, 5, 2, 4} : std::vector<int64_t>{0, 3, 5, 1, 2, 4},
                    {in[0], in[1] * (Dim(block) * Dim(block)), height, width}};
 }
 
@@ -571,12 +571,12 @@ std::vector<OpDef> layout() {
        .expand = block_expand(depth_to_space),
        .recognize = recognize_depth_to_space},
       {.name = "SpaceToDepth",
-       .since = 13,
+       .since = 28,
        .inputs = {"input"},
        .outputs = {"output"},
        .types = {{"T", kPlain}},
-       .attributes = {required("blocksize", AttributeKind::kInt)},
-       .versions = {{1}},
+       .attributes = {required("blocksize", AttributeKind::kInt), with_default("mode", "DCR")},
+       .versions = {without(13, {"mode"}), without(1, {"mode"})},
        .infer = block_infer(space_to_depth),
        .compute = block_compute(space_to_depth),
        .expand = block_expand(space_to_depth),

@@ -467,16 +467,15 @@ Result<te::Program> unique_compute(const OpContext& context) {
 }  // namespace
 
 std::vector<OpDef> selection() {
-  const TypeSet without_bfloat16 = DataType::kFloat16 | DataType::kFloat32 | TypeSet(DataType::kFloat64) | kInts;
   const Version unsorted = without(10, {"largest", "sorted"});
   return {
       {.name = "TopK",
-       .since = 11,
+       .since = 24,
        .inputs = {"X", "K:int64"},
        .outputs = {"Values", "Indices:int64"},
-       .types = {{"T", without_bfloat16}},
+       .types = {{"T", kNumeric}},
        .attributes = {with_default("axis", -1), with_default("largest", 1), with_default("sorted", 1)},
-       .versions = {unsorted, {1, k_to_input, in_turn({unsorted.from_newest, k_to_attribute})}},
+       .versions = {{11}, unsorted, {1, k_to_input, in_turn({unsorted.from_newest, k_to_attribute})}},
        .infer = top_k_infer,
        .compute = top_k_compute},
       {.name = "NonZero",

@@ -73,15 +73,22 @@ Result<std::optional<Dim>> range_length(const OpContext& context) {
 }
 
 Result<std::vector<ValueType>> range_infer(const OpContext& context) {
+  const DataType dtype = context.dtype(0);
+  const int64_t stash_type = context.get_int("stash_type");  // of halves: the type of their sums
+  if (sum_type(dtype) != dtype && stash_type != static_cast<int64_t>(sum_type(dtype)))
+    return context.unsupported("stash_type of {}, float32, expected, {} found", static_cast<int64_t>(sum_type(dtype)),
+                               stash_type);
   TRY(const auto length, range_length(context));
   return one(context.dtype(0), {length.value_or(context.fresh(0, 0))});
 }
 
 Result<te::Program> range_compute(const OpContext& context) {
+  TRY_VOID(range_infer(context));
   TRY(const auto length, range_length(context));
   if (!length) return context.unsupported("known start, limit and delta expected");
-  return single_map({*length},
-                    load_scalar(context, 0) + te::cast(context.dtype(0), te::axis(0)) * load_scalar(context, 2));
+  const DataType dtype = context.dtype(0), wide = sum_type(dtype);
+  const te::Expr start = te::cast(wide, load_scalar(context, 0)), delta = te::cast(wide, load_scalar(context, 2));
+  return single_map({*length}, te::cast(dtype, start + te::cast(wide, te::axis(0)) * delta));
 }
 
 // ConstantOfShape
@@ -322,11 +329,12 @@ std::vector<OpDef> shape() {
        .infer = size_infer,
        .compute = size_compute},
       {.name = "Range",
-       .since = 11,
+       .since = 27,
        .inputs = {"start", "limit", "delta"},
        .outputs = {"output"},
-       .types = {{"T",
-                  DataType::kFloat32 | DataType::kFloat64 | DataType::kInt16 | DataType::kInt32 | DataType::kInt64}},
+       .types = {{"T", kFloats | DataType::kInt16 | DataType::kInt32 | DataType::kInt64}},
+       .attributes = {with_default("stash_type", 1)},
+       .versions = {without(11, {"stash_type"})},
        .infer = range_infer,
        .compute = range_compute},
       {.name = "ConstantOfShape",
