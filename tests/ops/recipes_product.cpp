@@ -42,14 +42,19 @@ void qlinear_matmul(Maker& m) {
   const auto [a, b] = factors(m);
   const Dims rows = a.size() == 2 && m.flip() ? Dims{a[0]} : Dims{};
   const Dims columns = b.size() >= 2 && m.flip() ? Dims{b.back()} : Dims{};
-  m.add(a);
+  // Of the types of a byte those of integers: nodes of others are opaque.
+  const auto add_bytes = [&](const Dims& dims, double low, double high) {
+    const bool is_int8 = is_minifloat(m.type(m.next_input()));
+    is_int8 ? m.give(m.values(DataType::kInt8, dims, low, high)) : m.add(dims, low, high);
+  };
+  add_bytes(a, 0, 9);
   m.add(rows, 0.01, 0.1);
-  m.add(rows, 0, 5);
-  m.add(b);
+  add_bytes(rows, 0, 5);
+  add_bytes(b, 0, 9);
   m.add(columns, 0.01, 0.1);
-  m.add(columns, 0, 5);
+  add_bytes(columns, 0, 5);
   m.add({}, 0.01, 0.1);
-  m.add({}, 0, 5);
+  add_bytes({}, 0, 5);
 }
 
 /// A quantized tensor, its scale and its zero point, which may be omitted.

@@ -249,7 +249,7 @@ std::vector<OpDef> cast() {
        .since = 22,
        .inputs = {"data", "ratio?:T1", "training_mode?:T2"},
        .outputs = {"output", "mask?:T2"},
-       .types = {{"T", kFloats}, {"T1", kFloats}, {"T2", kBoolean}},
+       .types = {{"T", kFloats | kFloat8s}, {"T1", kFloats | kFloat8s}, {"T2", kBoolean}},
        .attributes = {optional("seed", AttributeKind::kInt)},
        .versions = {{13},
                     {12},

@@ -12,6 +12,10 @@ namespace isomer::ops {
 using Infer = decltype(OpDef::infer);
 using Compute = decltype(OpDef::compute);
 
+/// Floats of a byte that have a sign.
+inline constexpr TypeSet kFloat8s =
+    DataType::kFloat8E4M3FN | DataType::kFloat8E4M3FNUZ | DataType::kFloat8E5M2 | DataType::kFloat8E5M2FNUZ;
+
 /// The output has input 0's type and shape.
 Result<std::vector<ValueType>> same_as_first(const OpContext& context);
 /// All inputs broadcast together; the output has input 0's element type, or a fixed one.

@@ -1,5 +1,6 @@
 // Equal Less LessOrEqual Greater GreaterOrEqual, And Or Xor Not, Where, IsNaN IsInf: what gives or reads bools.
 #include "graph/ops/common.h"
+#include "graph/ops/minifloat_casts.h"
 #include "graph/ops/registry.h"
 
 namespace isomer::ops {
@@ -17,7 +18,10 @@ Result<std::vector<ValueType>> infer_predicate(const OpContext& context) {
   return one(DataType::kBool, context.shape(0));
 }
 
+Expr number_of(Expr x) { return is_minifloat(x.dtype()) ? decoded(std::move(x)) : x; }
+
 Expr is_infinite(const OpContext& context, Expr x) {
+  x = number_of(std::move(x));
   Expr found = te::truth(false);
   for (const bool negative : {false, true})
     if (context.get_int(negative ? "detect_negative" : "detect_positive") != 0)
@@ -133,16 +137,16 @@ std::vector<OpDef> comparison() {
        .since = 20,
        .inputs = {"X:T1"},
        .outputs = {"Y:T2"},
-       .types = {{"T1", kFloats}, {"T2", kBoolean}},
+       .types = {{"T1", kFloats | kFloat8s}, {"T2", kBoolean}},
        .versions = {{13}, {9}},
        .infer = infer_predicate,
-       .compute = pointwise([](Expr x) { return te::unary(te::UnaryOp::kIsNan, x); })},
+       .compute = pointwise([](Expr x) { return te::unary(te::UnaryOp::kIsNan, number_of(std::move(x))); })},
 
       {.name = "IsInf",
        .since = 20,
        .inputs = {"X:T1"},
        .outputs = {"Y:T2"},
-       .types = {{"T1", kFloats}, {"T2", kBoolean}},
+       .types = {{"T1", kFloats | kFloat8s}, {"T2", kBoolean}},
        .attributes = {with_default("detect_negative", 1), with_default("detect_positive", 1)},
        .versions = {{10}},
        .infer = infer_predicate,

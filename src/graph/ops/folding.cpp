@@ -43,6 +43,7 @@ Result<Fold> fold_of(const OpContext& context, const std::vector<Dim>& image, co
 }
 
 Result<std::vector<ValueType>> infer_col2im(const OpContext& context) {
+  if (context.dtype(0) == DataType::kBool) return context.unsupported("sums of bools");
   if (context.rank(0) != 3 || context.rank(1) != 1 || context.rank(2) != 1)
     return context.invalid("an input of rank 3 and vectors image_shape and block_shape expected, {}, {} and {} found",
                            text(context.shape(0)), text(context.shape(1)), text(context.shape(2)));
@@ -60,6 +61,7 @@ Result<std::vector<ValueType>> infer_col2im(const OpContext& context) {
 }
 
 Result<te::Program> compute_col2im(const OpContext& context) {
+  TRY_VOID(infer_col2im(context));
   const auto image = context.dims(1), block = context.dims(2);
   if (!image || !block) return context.unsupported("image_shape and block_shape are not known");
   TRY(const Fold fold, fold_of(context, *image, *block));
@@ -198,7 +200,7 @@ std::vector<OpDef> folding() {
        .since = 18,
        .inputs = {"input", "image_shape:int64", "block_shape:int64"},
        .outputs = {"output"},
-       .types = {{"T", kNumeric}},
+       .types = {{"T", kPlain}},
        .attributes = {optional("dilations", AttributeKind::kInts), optional("pads", AttributeKind::kInts),
                       optional("strides", AttributeKind::kInts)},
        .infer = infer_col2im,

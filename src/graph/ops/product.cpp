@@ -123,11 +123,14 @@ Result<te::Program> compute_matmul_integer(const OpContext& context) {
 enum QLinear { kA, kAScale, kAZero, kB, kBScale, kBZero, kYScale, kYZero };
 
 Result<std::vector<ValueType>> infer_qlinear_matmul(const OpContext& context) {
+  for (const int i : {kA, kB, kYZero})
+    if (is_minifloat(context.dtype(i))) return context.unsupported("bytes expected, {} found", name(context.dtype(i)));
   TRY(const Matmul matmul, matmul_of(context, kA, kB));
   return one(context.dtype(kYZero), matmul.out);
 }
 
 Result<te::Program> compute_qlinear_matmul(const OpContext& context) {
+  TRY_VOID(infer_qlinear_matmul(context));
   TRY(const Matmul matmul, matmul_of(context, kA, kB));
   te::Program program;
   TRY(const te::StageValue product, integer_product(context, program, matmul, kAZero, kBZero));
@@ -401,9 +404,9 @@ std::vector<OpDef> product() {
                   "y_zero_point:T3"},
        .outputs = {"y:T3"},
        .types = {{"TS", DataType::kFloat16 | DataType::kBFloat16 | DataType::kFloat32},
-                 {"T1", kBytes},
-                 {"T2", kBytes},
-                 {"T3", kBytes}},
+                 {"T1", kBytes | kFloat8s},
+                 {"T2", kBytes | kFloat8s},
+                 {"T3", kBytes | kFloat8s}},
        .versions = {{10}},
        .infer = infer_qlinear_matmul,
        .compute = compute_qlinear_matmul},

@@ -12,8 +12,7 @@ using te::Expr;
 using te::Number;
 
 constexpr TypeSet kQuantized = DataType::kInt8 | DataType::kUInt8 | DataType::kInt16 | DataType::kUInt16 | kSmallInts |
-                               DataType::kFloat8E4M3FN | DataType::kFloat8E4M3FNUZ | DataType::kFloat8E5M2 |
-                               DataType::kFloat8E5M2FNUZ | DataType::kFloat4E2M1;
+                               kFloat8s | DataType::kFloat4E2M1;
 constexpr TypeSet kReals = DataType::kFloat32 | DataType::kFloat16 | DataType::kBFloat16;
 constexpr TypeSet kScales = kReals | DataType::kFloat8E8M0;
 
