@@ -6,6 +6,9 @@
 
 #include <cmath>
 
+#include "graph/interpret.h"
+#include "graph/text.h"
+
 namespace isomer::test {
 namespace {
 
@@ -61,6 +64,28 @@ TEST(Minifloat, NearestIsItselfOfEveryValue) {
       EXPECT_EQ(decode_minifloat(dtype, nearest_minifloat(dtype, value)), value) << name(dtype) << " " << code;
       const int next = nearest_minifloat(dtype, value * 1.001);
       EXPECT_EQ(decode_minifloat(dtype, next), value) << name(dtype) << " " << code;
+    }
+}
+
+/// As in the data of ONNX's cases, whose float4e2m1 has no NaN.
+TEST(Minifloat, NanBecomesOneOrNegativeZero) {
+  for (const DataType dtype : {DataType::kFloat8E4M3FN, DataType::kFloat8E4M3FNUZ, DataType::kFloat8E5M2,
+                               DataType::kFloat8E5M2FNUZ, DataType::kFloat4E2M1, DataType::kFloat8E8M0})
+    for (const DataType from : {DataType::kFloat32, DataType::kFloat16, DataType::kFloat64}) {
+      SCOPED_TRACE(fmt::format("{} to {}", name(from), name(dtype)));
+      const auto graph =
+          parse_graph(fmt::format("opset 24\ngraph g(x: {}[2]) -> (y) {{\n  y = Cast(x) {{to = {}}}\n}}\n", name(from),
+                                  static_cast<int>(dtype)));
+      ASSERT_TRUE(graph.ok()) << graph.error().message();
+      const auto x = te::Array::from(Tensor::from_doubles(from, {2}, std::vector<double>{NAN, 2}));
+      const auto y = interpret(*graph, {&x, 1}, {});
+      ASSERT_TRUE(y.ok()) << y.error().message();
+      const Tensor found = te::to_tensor((*y)[0]);
+      if (dtype == DataType::kFloat4E2M1)
+        EXPECT_EQ(found.integer(0), 8);
+      else
+        EXPECT_TRUE(std::isnan(found.real(0)));
+      EXPECT_EQ(found.real(1), 2);
     }
 }
 

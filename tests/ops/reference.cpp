@@ -35,7 +35,7 @@ double broadcast_element(const Plain& x, const Dims& out_index) {
 }
 
 double as_minifloat(DataType dtype, double value, bool saturates, const std::string& round_mode) {
-  if (std::isnan(value)) return value;
+  if (std::isnan(value)) return minifloat_of(dtype).nan < 0 ? -0.0 : value;
   if (dtype == DataType::kFloat8E8M0) return decode_minifloat(dtype, exponent_code(value, saturates, round_mode));
   // One more place of the largest binade, so that what rounds to it is known as beyond.
   const Minifloat format = minifloat_of(dtype);

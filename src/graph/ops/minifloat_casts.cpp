@@ -73,7 +73,8 @@ Expr encoded(Expr number, DataType to, const MinifloatRounding& rounding) {
       has_sign = has_sign && te::logical_not(reaches(magnitude, format.largest + 1, to, format, rounding.mode));
     code = code + te::select(has_sign, code_of(format.sign()), code_of(0));
   }
-  if (format.nan >= 0) code = te::select(te::unary(UnaryOp::kIsNan, x), code_of(format.nan), code);
+  // Where there is no NaN its bits without a mantissa are left, -0: as in ONNX's data.
+  code = te::select(te::unary(UnaryOp::kIsNan, x), code_of(format.nan >= 0 ? format.nan : format.sign()), code);
   return te::cast(to, code);
 }
 
