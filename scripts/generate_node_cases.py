@@ -46,7 +46,7 @@ def write_case(case, folder):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=pathlib.Path, help="is made; one folder a case")
-    parser.add_argument("--max-opset", type=int, default=22, help="leave out cases of newer opsets (default %(default)s)")
+    parser.add_argument("--max-opset", type=int, default=28, help="leave out cases of newer opsets (default %(default)s)")
     options = parser.parse_args()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

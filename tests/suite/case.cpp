@@ -25,9 +25,9 @@ namespace fs = std::filesystem;
 
 struct Tolerance {
   double relative = 1e-3, absolute = 1e-7;
-  /// Two values next to each other in a narrow type are as close as can be told.
+  /// Two steps of a narrow type, as ONNX's own runner takes them for the same.
   double relative_for(DataType dtype) const {
-    return dtype == DataType::kBFloat16 ? std::max(relative, 0x1p-7) : relative;
+    return dtype == DataType::kBFloat16 ? std::max(relative, 0x1p-6) : relative;
   }
 };
 
