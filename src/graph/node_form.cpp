@@ -26,6 +26,24 @@ Result<std::vector<NodeId>> lower_node(Graph& graph, NodeId id, const Reform& re
   return form.finish_lowered();
 }
 
+/// A node that came in the form of an older opset, with what that opset can say: what fails with its attributes only
+/// fails for one of them.
+Result<void> expect_known_attributes(Graph& graph, Node node, const Version& version) {
+  if (!version.from_newest || node.attributes.empty()) return {};
+  const Graph::Mark before = graph.mark();
+  const auto lowered = [&](Node each) {
+    NodeForm form(graph, std::move(each));
+    Result<void> result = version.from_newest(form);
+    graph.roll_back(before);
+    return result;
+  };
+  const Result<void> whole = lowered(node);
+  if (whole.ok()) return {};
+  node.attributes.clear();
+  if (!lowered(node).ok()) return {};
+  return Error{ErrorKind::kInvalid, whole.error().where, whole.error().what};
+}
+
 /// Removes what made values that were read before and are not any more: an older form may do without.
 void remove_unread(Graph& graph, const std::vector<int>& uses_before) {
   std::vector<int> uses = graph.use_counts();
@@ -212,7 +230,11 @@ Result<std::vector<NodeId>> add_lifted(Graph& graph, Node node, int64_t opset) {
     return NodeForm(graph, std::move(node)).finish();
   }
   if (!version) return add_opaque(std::move(node), fmt::format("opset {} does not have the operator", opset));
-  if (!version->to_newest) return NodeForm(graph, std::move(node)).finish();
+  if (!version->to_newest) {
+    TRY(std::vector<NodeId> added, NodeForm(graph, node).finish());
+    if (!graph.node(added.front()).is_opaque()) TRY_VOID(expect_known_attributes(graph, std::move(node), *version));
+    return added;
+  }
   // No version makes an attribute of the first input: changes of form may rely on it.
   NodeForm form(graph, node);
   if (!node.op->inputs.empty() && node.op->inputs[0].arity != Parameter::Arity::kOptional &&

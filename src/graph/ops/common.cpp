@@ -131,6 +131,10 @@ Version explicit_broadcast(int since) {
         TRY_VOID(drop_consumed_inputs(form));
         TRY(const auto enabled, form.take_int("broadcast"));
         TRY(const auto axis, form.take_int("axis"));
+        if (enabled.value_or(0) == 0 && form.has_rank(0) && form.has_rank(1) &&
+            contradict(*form.type(0).shape, *form.type(1).shape))
+          return form.invalid("operands of one shape expected without attribute broadcast, {} and {} found",
+                              text(*form.type(0).shape), text(*form.type(1).shape));
         if (enabled.value_or(0) == 0 || !axis) return {};
         if (!form.has_rank(0) || !form.has_rank(1)) return form.unsupported("known ranks expected for attribute axis");
         const int rank = form.rank(0), inner = form.rank(1);

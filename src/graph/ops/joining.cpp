@@ -134,7 +134,17 @@ Result<te::Program> split_compute(const OpContext& context) {
 
 /// Without sizes, forms before opset 18 split evenly among the outputs.
 Result<void> count_outputs(NodeForm& form) {
-  if (!form.has_input(1)) form.set("num_outputs", static_cast<int64_t>(form.node().outputs.size()));
+  if (form.has_input(1)) return {};
+  const auto count = static_cast<int64_t>(form.node().outputs.size());
+  const auto found = form.node().attributes.find("axis");
+  const auto* written = found == form.node().attributes.end() ? nullptr : std::get_if<int64_t>(&found->second);
+  const int64_t rank = form.has_rank(0) ? form.rank(0) : 0, axis = written ? *written : 0;
+  if (count > 0 && -rank <= axis && axis < rank) {
+    const Dim& whole = (*form.type(0).shape)[axis < 0 ? axis + rank : axis];
+    if (whole.is_constant() && whole.value() % count != 0)
+      return form.invalid("a dim that splits into {} equal parts expected, {} found", count, whole.text());
+  }
+  form.set("num_outputs", count);
   return {};
 }
 

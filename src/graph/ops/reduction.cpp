@@ -140,6 +140,14 @@ te::StageValue log_sum_exp(Reduction& r) {
 /// Up to opset 17 (12 for ReduceSum) the axes are an attribute.
 Version axes_as_attribute(int since) {
   Version version = ints_attribute_to_input(since, "axes", 1);
+  version.to_newest =
+      in_turn({[](NodeForm& form) -> Result<void> {
+                 TRY(const auto noop, form.take_int("noop_with_empty_axes"));
+                 if (form.has_input(1) || noop.value_or(0) != 0)
+                   return form.invalid("axes as an attribute expected, the form of a newer opset found");
+                 return {};
+               },
+               version.to_newest});
   const Reform axes_back = version.from_newest;
   version.from_newest = [axes_back, since](NodeForm& form) -> Result<void> {
     TRY(const auto noop, form.take_int("noop_with_empty_axes"));
