@@ -197,6 +197,12 @@ void Sweep::check_expansion(const Graph& graph, const Instance& instance) {
   }
 }
 
+/// Types that the standard has for the operator and no node is computed with.
+TypeSet opaque_types(const OpDef& op) {
+  if (op.name == "Col2Im") return DataType::kBool;
+  return op.name == "QLinearMatMul" ? kMinifloats : TypeSet();
+}
+
 TEST_P(Sweep, InferenceAgreesWithEvaluation) {
   const int count = is_long_run() ? 20000 : 500;
   Random random(Hasher().add(full_name(op())).finish().low);
@@ -224,7 +230,7 @@ TEST_P(Sweep, InferenceAgreesWithEvaluation) {
     if (!coverage_.types.contains(variable.name)) continue;
     for (int code = 1; code <= 26; ++code) {
       const auto dtype = static_cast<DataType>(code);
-      if (!variable.types.contains(dtype) || !is_computable(dtype)) continue;
+      if (!variable.types.contains(dtype) || !is_computable(dtype) || opaque_types(op()).contains(dtype)) continue;
       EXPECT_TRUE(coverage_.types[variable.name].contains(dtype)) << variable.name << " never was " << name(dtype);
     }
   }
