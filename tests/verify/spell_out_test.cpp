@@ -72,8 +72,9 @@ TEST(Spelling, IsOneWhateverWasLeftOut) {
 /// Integers that a program reads as data are no axes, and their order says something.
 TEST(Spelling, LeavesIntegersThatAreRead) {
   Signatures signatures;
-  for (const char* term : {"Range(){delta=2,limit=5,start=-1}", "Range(){delta=2,limit=5,start=0}", "Add(x){B=[3,-1]}",
-                           "Mul(x){B=[2,1]}", "Gather(x){axis=0,indices=[1,0]}"}) {
+  for (const char* term :
+       {"Range(){delta=2,limit=5,start=-1,stash_type=1}", "Range(){delta=2,limit=5,start=0,stash_type=1}",
+        "Add(x){B=[3,-1]}", "Mul(x){B=[2,1]}", "Gather(x){axis=0,indices=[1,0]}"}) {
     SCOPED_TRACE(term);
     const auto spelled = spelled_out(*parse_term(term), {{"x", ValueType::tensor(DataType::kInt64, {2})}}, signatures);
     ASSERT_TRUE(spelled.ok()) << spelled.error().message();

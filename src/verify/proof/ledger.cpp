@@ -296,11 +296,13 @@ Result<Ledger::Part> Ledger::part_of(int value) const {
   }
   part.graph.set_inputs(std::move(formals));
   std::vector<ValueId> outputs;
-  node.outputs.resize(std::max(node.outputs.size(), siblings(value).size()));
-  for (ValueId& output : node.outputs) {
+  const std::vector<int> made_by_it = siblings(value);
+  node.outputs.resize(std::max(node.outputs.size(), made_by_it.size()));
+  for (size_t k = 0; k < node.outputs.size(); ++k) {
     Value made;
-    made.name = fmt::format("y#{}", outputs.size());  // no size that is given is called after it
-    outputs.push_back(output = part.graph.add_value(std::move(made)));
+    made.name = fmt::format("y#{}", k);  // no size that is given is called after it
+    if (k < made_by_it.size()) made.type = type(made_by_it[k]);
+    outputs.push_back(node.outputs[k] = part.graph.add_value(std::move(made)));
   }
   part.node = part.graph.add_node(std::move(node));
   part.graph.set_outputs(std::move(outputs));
