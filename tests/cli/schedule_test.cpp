@@ -169,7 +169,8 @@ TEST_F(Schedules, BadOnesAreRefusedInOneSentenceWithTheLine) {
   refused_text("split(k0)\n", "line 1: split: 2 arguments expected, 1 found");
   refused_text("k9 = split(k0, [-1, 8])\n", "line 1: split: names for its 2 results expected, 1 found");
   refused_text("a, b = split(k0, [-1, 8])\n", "line 1: split: a name like 'k");
-  refused_text("split(k0, [-1, 9223372036854775807])\nsplit(k1, [9223372036854775807, 2])\n", "line 1: split: at most ");
+  refused_text("split(k0, [-1, 9223372036854775807])\nsplit(k1, [9223372036854775807, 2])\n",
+               "line 1: split: at most ");
   refused_text("split(k0, [-1, t0])\n", "line 1: ");
   refused_text("split(k0, t0)\n", "argument 2: a list like [4, 8] expected, 't0' found");
   refused_text("s0.rows := many\n", "line 1: an integer behind ':=' expected, 'many' found");
