@@ -116,7 +116,7 @@ Result<te::Program> compute_skip(const OpContext& context) {
   const Normalized normal = normalized(program, context, shape, sum, kOfSkip<kCenters>);
   program.outputs[0] = normal.y;
   for (const int i : {1, 2}) {
-    if (!context.wants_output(i)) continue;
+    if (!context.wants_output(i) || (i == 1 && !kCenters)) continue;  // there is no mean then
     const te::StageValue rows = i == 1 ? normal.mean : normal.inverse;
     const Shape statistics = concatenated(Shape(shape.begin(), shape.end() - 1), {1});
     program.outputs[i] = program.map(
