@@ -762,7 +762,6 @@ graph g(x: int64[4], y: int64[4]) -> (z: int64[4]) {
   z = Div(x, d)
 })";
 
-/// Four numbers below eight: one is three in four of ten draws.
 /// As exporters spell it: a mask of more than ones overflows, and whatever follows is no number.
 TEST(Check, FindsADifferenceBehindAMask) {
   const auto model = [](double factor) {

@@ -68,6 +68,8 @@ struct Equivalence {
   std::optional<Difference> difference;  ///< the first run's worst one beyond its bound
 
   bool passed() const { return !difference; }
+  /// It passed, and of each output something was compared, or data decided in both that it has no element.
+  bool is_equal() const;
   /// With what was compared elsewhere, of the same outputs.
   Equivalence& operator+=(const Equivalence& other);
   int64_t elements() const;
@@ -78,8 +80,6 @@ struct Equivalence {
   /// "nothing of output y could be compared: there is no element, none is finite, or rounding decides them"; nothing
   /// where of each output something was, or its type says that it is empty.
   std::string uncompared() const;
-  /// It passed, and of each output something was compared, or data decided in both that it has no element.
-  bool is_equal() const;
   /// That, and a sentence for each other output of which more than one element in a hundred was set aside or is not
   /// finite.
   std::vector<std::string> warnings() const;
