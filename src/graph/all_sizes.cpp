@@ -56,23 +56,26 @@ bool is_read_in_place(const te::Expr& index, const Dim& size, const Shape& axes)
                 : axes[static_cast<size_t>(axis->index)] == size;
 }
 
+/// Of an operand, at each axis.
+bool is_read_in_place(const te::Load& load, const Graph& graph, const Node& node, const Shape& axes) {
+  if (load.buffer.kind != te::BufferRef::Kind::kInput) return false;
+  const Shape& shape = *graph.value(node.inputs[static_cast<size_t>(load.buffer.index)]).type.shape;
+  return std::ranges::equal(
+      load.index, shape, [&](const te::Expr& index, const Dim& size) { return is_read_in_place(index, size, axes); });
+}
+
 /// Whether the row reads operands in place alone: what is broadcast so is told apart from what is not.
 bool only_broadcasts(const Graph& graph, NodeId id) {
   const Node& node = graph.node(id);
   const auto program = node.op->compute ? node.op->compute(context_of(graph, id)) : unsupported("", "no program");
   const auto* map =
       program.ok() && program->stages.size() == 1 ? std::get_if<te::MapReduce>(&program->stages[0].body) : nullptr;
-  return map && map->reduce.empty() && std::ranges::none_of(map->bodies, [&](const te::Expr& body) {
-           return te::any_node(body, [&](const te::Expr& e) {
-             const auto* load = te::as<te::Load>(e);
-             if (!load) return false;
-             if (load->buffer.kind != te::BufferRef::Kind::kInput) return true;
-             const Shape& shape = *graph.value(node.inputs[static_cast<size_t>(load->buffer.index)]).type.shape;
-             for (size_t k = 0; k < load->index.size(); ++k)
-               if (!is_read_in_place(load->index[k], shape[k], map->axes)) return true;
-             return false;
-           });
-         });
+  const auto reads_elsewhere = [&](const te::Expr& e) {
+    const auto* load = te::as<te::Load>(e);
+    return load && !is_read_in_place(*load, graph, node, map->axes);
+  };
+  return map && map->reduce.empty() &&
+         std::ranges::none_of(map->bodies, [&](const te::Expr& body) { return te::any_node(body, reads_elsewhere); });
 }
 
 }  // namespace
