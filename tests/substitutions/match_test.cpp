@@ -82,7 +82,7 @@ TEST_F(Matches, StandInEitherOrderOfOperandsThatCommute) {
 }
 
 /// A row as a column is no matter of order; of a matrix it is.
-TEST_F(Matches, ByElementsArePutOffAndProvedLater) {
+TEST_F(Matches, ProofsArePutOffAndReplayedLater) {
   Rule rule;
   rule.outputs = *parse_outputs("Transpose(x){perm=[1,0]} = Reshape(x){shape=[x_1,x_0]}");
   rule.float_class = FloatClass::kReassociated;
@@ -98,7 +98,7 @@ TEST_F(Matches, ByElementsArePutOffAndProvedLater) {
   EXPECT_EQ(find(of("1"), true).size(), 1U);
   EXPECT_EQ(find(of("3"), true).size(), 0U);
   use({rule});
-  rules_->put_off_elements();
+  rules_->put_off_proofs();
   for (const bool is_row : {true, false}) {
     const Program there = of(is_row ? "1" : "3");
     const auto found = find(there, true);

@@ -82,7 +82,7 @@ class Improver {
         end_(std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::steady_clock::duration>(
                                                     std::chrono::duration<double>(options.limits.seconds))) {
     // An e-graph takes all that matches.
-    if (options_.strategy != Strategy::kEGraph) rules_.put_off_elements();
+    if (options_.strategy != Strategy::kEGraph) rules_.put_off_proofs();
     weight_bytes_ = weight_bytes(result_.program);
     for (int id = 0; id < result_.program.application_count(); ++id)
       estimate_ += estimates_.application(result_.program, id);

@@ -118,9 +118,9 @@ bool Expander::count(Effort effort) {
 }
 
 bool Expander::cost(Child& child, Effort effort) {
-  if (!count(effort)) return false;
   // What is taken was measured.
-  if (effort == Effort::kMeasure && !rules_.is_proved(child.parent->program, child.match)) return false;
+  if (effort == Effort::kMeasure && !is_late() && !rules_.is_proved(child.parent->program, child.match)) return false;
+  if (!count(effort)) return false;
   const auto change = changes_.change(child.parent->program, child.rewritten, effort);
   if (!change.ok()) return false;
   child.cost = {child.parent->cost + price_ + change->microseconds, change->is_measured};

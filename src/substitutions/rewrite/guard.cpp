@@ -48,10 +48,6 @@ class Typing {
   const SlotValues& values_;
 };
 
-bool is_by_elements(const Rule& rule) {
-  return std::ranges::any_of(rule.proof.uses, [](const verify::LawUse& use) { return use.law == verify::kByElements; });
-}
-
 }  // namespace
 
 Substitutions::Substitutions(std::span<const Rule> rules, Theory& theory, Directions directions) : theory_(theory) {
@@ -157,11 +153,10 @@ bool Substitutions::is_match(const Program& program, const Match& match) {
 }
 
 bool Substitutions::guard_holds(const Program& program, const Match& match) {
-  const Substitution& substitution = *list_[static_cast<size_t>(match.substitution)];
   Guard& there = guard(match.substitution, program, match.values);
   if (!there.fits) return false;
-  if (!there.holds && !(puts_off_elements_ && is_by_elements(*substitution.rule)))
-    there.holds = replay(substitution, program, match.values);
+  if (!there.holds && !puts_off_proofs_)
+    there.holds = replay(*list_[static_cast<size_t>(match.substitution)], program, match.values);
   bool holds = there.holds.value_or(true);
   for (size_t k = 0; holds && k < match.applications.size(); ++k)
     holds = program.application(match.applications[k]).operation == there.operations[k];

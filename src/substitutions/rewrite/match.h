@@ -70,9 +70,9 @@ class Substitutions {
   /// The same of a match of another program, where its values may have other types.
   bool is_match(const Program& program, const Match& match);
 
-  /// From now on matches are given of which a proof by elements is not replayed yet, for whoever looks at many and
-  /// takes few: it takes a tenth of a second and more. What is taken must be `is_proved`.
-  void put_off_elements() { puts_off_elements_ = true; }
+  /// From now on matches are given of which the proof is not replayed yet, for whoever looks at many and takes few: at
+  /// sizes that are new it takes up to a tenth of a second and more. What is taken must be `is_proved`.
+  void put_off_proofs() { puts_off_proofs_ = true; }
   bool is_proved(const Program& program, const Match& match);
 
  private:
@@ -109,7 +109,7 @@ class Substitutions {
   std::map<std::string, int64_t> symbolic_;
   MatchStatistics statistics_;
   int depth_ = 0;
-  bool puts_off_elements_ = false;
+  bool puts_off_proofs_ = false;
 };
 
 }  // namespace isomer::substitutions
