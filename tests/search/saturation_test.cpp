@@ -6,9 +6,11 @@
 
 #include "search/searching.h"
 #include "search/strategies/extraction.h"
+#include "substitutions/proof/read/rule_text.h"
 #include "substitutions/rewrite/saturated_program.h"
 #include "substitutions/rewriting.h"
 #include "verify/check/equivalence.h"
+#include "verify/prover/prove_elements.h"
 
 namespace isomer {
 namespace {
@@ -35,11 +37,15 @@ class Saturating : public testing::Test {
 
   search::Searched searched(Search& search, const char* text, const std::set<std::string>& laws,
                             const search::SearchLimits& limits = {}) {
-    graph_ = substitutions::test::graph(text);
-    const Program program = substitutions::test::program(graph_, theory_);
     const std::vector<Rule> rules = substitutions::test::laws(theory_, laws);
     Substitutions substitutions(rules, theory_);
-    TableBackend backend = dear_negation();
+    return searched(search, text, substitutions, dear_negation(), limits);
+  }
+
+  search::Searched searched(Search& search, const char* text, Substitutions& substitutions, TableBackend backend,
+                            const search::SearchLimits& limits = {}) {
+    graph_ = substitutions::test::graph(text);
+    const Program program = substitutions::test::program(graph_, theory_);
     search::CostChanges changes(backend.costs());
     search::Expander expander(substitutions, changes, limits);
     auto found = search(program, expander);
@@ -92,6 +98,27 @@ TEST_F(Saturating, BeamsDoNotAddWorkAlone) {
   const std::set<std::string> laws = {"Sub(a,b) = Add(a,Neg(b))"};
   EXPECT_EQ(searched(search::beam_search, kDifference, laws).statistics.costed, 0);
   EXPECT_GT(searched(search::saturation_search, kDifference, laws).statistics.applied, 0);
+}
+
+/// Transpose is Reshape of a row only. Proofs that were put off are replayed before a step is taken, be it known or not
+/// what its tasks take.
+TEST_F(Saturating, StepsAreTakenWhoseProofHoldsHere) {
+  std::vector<Rule> rules(1);
+  Rule& rule = rules.front();
+  rule.outputs = *parse_outputs("Transpose(x){perm=[1,0]} = Reshape(x){shape=[x_1,x_0]}");
+  rule.float_class = FloatClass::kReassociated;
+  rule.proof.uses = {verify::use_by_elements(rule.outputs[0].left, rule.outputs[0].right)};
+  rule.example.types.emplace("x", ValueType::tensor(DataType::kFloat32, {Dim(1), Dim(4)}));
+  const std::pair<const char*, size_t> cases[] = {
+      {"graph main(x: float32[1,4]) -> (y: float32[4,1]) { y: float32[4,1] = Transpose(x) {perm = [1,0]} }", 1},
+      {"graph main(x: float32[3,4]) -> (y: float32[4,3]) { y: float32[4,3] = Transpose(x) {perm = [1,0]} }", 0}};
+  for (Search* search : {search::beam_search, search::best_first_search})
+    for (const auto& [text, steps] : cases) {
+      Substitutions substitutions(rules, theory_);
+      substitutions.put_off_proofs();
+      const TableBackend backend({{"Transpose", 100}, {"Reshape", 1}});
+      EXPECT_EQ(searched(*search, text, substitutions, backend).steps.size(), steps) << text;
+    }
 }
 
 TEST_F(Saturating, EndsAtItsLimitsWithWhatThereIsByThen) {

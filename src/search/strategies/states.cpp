@@ -118,13 +118,16 @@ bool Expander::count(Effort effort) {
 }
 
 bool Expander::cost(Child& child, Effort effort) {
-  // What is taken was measured.
-  if (effort == Effort::kMeasure && !is_late() && !rules_.is_proved(child.parent->program, child.match)) return false;
+  if (effort == Effort::kMeasure && !is_late() && !is_proved(child)) return false;
   if (!count(effort)) return false;
   const auto change = changes_.change(child.parent->program, child.rewritten, effort);
   if (!change.ok()) return false;
   child.cost = {child.parent->cost + price_ + change->microseconds, change->is_measured};
   return true;
+}
+
+bool Expander::measure(Child& child) {
+  return child.cost.is_measured ? is_proved(child) : cost(child, Effort::kMeasure);
 }
 
 bool Expander::cost(State& state, Effort effort) {
@@ -186,10 +189,11 @@ bool saves(const Child& child) { return child.cost.microseconds < child.parent->
 }  // namespace
 
 StatePtr Expander::one_after_the_other(std::span<const Child* const> children, bool must_save) {
-  if (children.size() < 2) return nullptr;
-  StatePtr state = state_of(*children.front());
+  const auto first = std::ranges::find_if(children, [&](const Child* child) { return is_proved(*child); });
+  if (children.end() - first < 2) return nullptr;
+  StatePtr state = state_of(**first);
   const int first_depth = state->depth;
-  for (const Child* each : children.subspan(1)) {
+  for (const Child* each : std::span(first + 1, children.end())) {
     if (is_late()) break;
     if (!rules_.is_still_there(state->program, each->match)) continue;
     auto made = rewritten(state->program, each->match, computing(state->program) + limits_.added);
@@ -233,8 +237,7 @@ StatePtr Expander::other_sums(std::span<const Child> children, size_t kept) {
 void Expander::keep_singles(std::vector<Child>& children) {
   for (Child& child : children) {
     if (static_cast<int>(singles_.size()) >= limits_.singles) break;
-    if (child.cost.is_measured || cost(child, Effort::kMeasure))
-      singles_.push_back({child.match, child.parent->cost + price_ - child.cost.microseconds});
+    if (measure(child)) singles_.push_back({child.match, child.parent->cost + price_ - child.cost.microseconds});
   }
 }
 
@@ -248,7 +251,7 @@ void Expander::keep_alternatives(std::span<const Child> children) {
     const double most = limits_.alternative * child.parent->cost;
     if (child.cost.microseconds > most || substitutions.contains(child.match.substitution)) continue;
     Child measured = child;
-    if (!child.cost.is_measured && !cost(measured, Effort::kMeasure)) continue;
+    if (!measure(measured)) continue;
     if (measured.cost.microseconds > most) continue;
     substitutions.insert(child.match.substitution);
     state_of(std::move(measured));
@@ -306,13 +309,23 @@ size_t measure(std::vector<Child>& children, size_t count, double best, Expander
     const double most =
         best * (child.effect == CostChanges::Effect::kOtherSum ? limits.alpha_of_other_sums : limits.alpha);
     const bool is_wanted = result.size() < count && child.cost.microseconds <= most;
-    if (is_wanted && !child.cost.is_measured && !expander.cost(child, Effort::kMeasure)) continue;
+    if (is_wanted && !expander.measure(child)) continue;
     (is_wanted && child.cost.microseconds <= most ? result : others).push_back(std::move(child));
   }
   stable_sort(result, is_cheaper);
   const size_t measured = result.size();
   std::move(others.begin(), others.end(), std::back_inserter(result));
   children = std::move(result);
+  return measured;
+}
+
+/// The same of the first state's, and what is told of them. What promised least comes last: time may be short.
+size_t measure_first(std::vector<Child>& children, size_t count, double best, Expander& expander) {
+  measure(children, count, best, expander);
+  expander.keep_singles(children);
+  // One of those may have cost less than was estimated.
+  const size_t measured = measure(children, count, best, expander);
+  expander.keep_alternatives(children);
   return measured;
 }
 
@@ -330,10 +343,9 @@ Result<Searched> beam_search(Program program, Expander& expander) {
     for (const StatePtr& state : beam)
       for (Child& child : expander.children(state)) children.push_back(std::move(child));
     look_at(children, expander);
-    if (step == 1) expander.keep_singles(children);
     beam.clear();
-    const size_t kept = measure(children, static_cast<size_t>(limits.width), best->cost, expander);
-    if (step == 1) expander.keep_alternatives(children);
+    const size_t kept = step == 1 ? measure_first(children, static_cast<size_t>(limits.width), best->cost, expander)
+                                  : measure(children, static_cast<size_t>(limits.width), best->cost, expander);
     if (StatePtr joint = expander.together(children)) beam.push_back(std::move(joint));
     if (StatePtr joint = expander.other_sums(children, kept);
         joint && joint->cost <= limits.alpha_of_other_sums * best->cost)
@@ -372,9 +384,9 @@ Result<Searched> best_first_search(Program program, Expander& expander) {
     }
     std::vector<Child> children = expander.children(state);
     look_at(children, expander);
-    if (state == first) expander.keep_singles(children);
-    const size_t kept = measure(children, static_cast<size_t>(limits.looked_at), best->cost, expander);
-    if (state == first) expander.keep_alternatives(children);
+    const auto most = static_cast<size_t>(limits.looked_at);
+    const size_t kept = state == first ? measure_first(children, most, best->cost, expander)
+                                       : measure(children, most, best->cost, expander);
     for (size_t k = 0; k < kept; ++k) {
       const StatePtr made = expander.state_of(std::move(children[k]));
       expander.statistics().deepest = std::max(expander.statistics().deepest, made->depth);

@@ -115,6 +115,8 @@ class Expander {
   std::vector<Child> children(const StatePtr& state, Moves moves = Moves::kThatMaySave);
   /// With a cost; false where it can't be had, or a limit was reached (`stop`).
   bool cost(Child& child, Effort effort);
+  /// The same for one that is to be taken: of it the proof holds, too.
+  bool measure(Child& child);
   StatePtr state_of(Child child);
   /// What the children that save time lead to one after the other, those of one parent: as far as each is still there
   /// and saves time beside the others. First those that were measured, then others of the same substitutions. nullptr
@@ -149,6 +151,7 @@ class Expander {
 
  private:
   void find_matches(State& state);
+  bool is_proved(const Child& child) { return rules_.is_proved(child.parent->program, child.match); }
   /// As an alternative, as far as it is one of the best.
   void keep(const StatePtr& state);
   /// nullptr where that is not more than the first.
