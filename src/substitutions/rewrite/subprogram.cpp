@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <mutex>
 
 #include "util/check.h"
 
@@ -124,18 +125,34 @@ Subprogram as_subprogram(const Program& whole) {
   return result;
 }
 
+namespace {
+
+/// So many zeros, always the same ones: who looks at all of them looks once. Pages that are never written take no
+/// memory, however many they are.
+std::shared_ptr<const void> zeros(size_t bytes) {
+  static std::mutex mutex;
+  static std::map<size_t, std::weak_ptr<const void>> known;
+  const std::scoped_lock lock(mutex);
+  std::weak_ptr<const void>& there = known[bytes];
+  if (auto memory = there.lock()) return memory;
+  void* const pages = mmap(nullptr, std::max<size_t>(bytes, 1), PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  CHECK(pages != MAP_FAILED) << "addresses for " << bytes << " bytes expected";
+  std::shared_ptr<const void> memory(
+      pages, [bytes](const void* mapped) { munmap(const_cast<void*>(mapped), std::max<size_t>(bytes, 1)); });
+  there = memory;
+  return memory;
+}
+
+}  // namespace
+
 Tensor placeholder(const ValueType& type) {
   const Dims dims = *constants(*type.shape);
   const int64_t count = element_count(dims);
   if (count <= kWrittenElements && bit_width(type.dtype) != 0)
     return Tensor::from_doubles(type.dtype, dims, std::vector<double>(static_cast<size_t>(count), 1));
   const auto bytes = static_cast<size_t>(byte_size(type.dtype, count));
-  // Pages that are never written take no memory, however many they are.
-  void* const pages = mmap(nullptr, std::max<size_t>(bytes, 1), PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  CHECK(pages != MAP_FAILED) << "addresses for " << bytes << " bytes expected";
-  const std::shared_ptr<const void> memory(
-      pages, [bytes](const void* mapped) { munmap(const_cast<void*>(mapped), std::max<size_t>(bytes, 1)); });
-  return Tensor(type.dtype, dims, std::span(static_cast<const std::byte*>(pages), bytes), memory);
+  const std::shared_ptr<const void> memory = zeros(bytes);
+  return Tensor(type.dtype, dims, std::span(static_cast<const std::byte*>(memory.get()), bytes), memory);
 }
 
 Subprogram subprogram_of(const Program& whole, std::span<const int> applications, const Program::Uses& uses) {
