@@ -19,8 +19,8 @@ namespace {
 
 const kernel::CpuTarget& cpu_of(const CompileOptions& options) { return std::get<kernel::CpuTarget>(options.target); }
 
-/// Kernels that one LLVM module holds, and modules that are made before their kernels run.
-constexpr size_t kModule = 4, kModules = 8;
+/// Kernels that one LLVM module holds at most, fewer where threads would idle, and those that are made before they run.
+constexpr size_t kModule = 4, kMade = 32;
 /// Of starting the parts of a kernel, in microseconds.
 constexpr double kStart = 0.3;
 /// Of each thread, to measure bandwidth in: about what the values of a step of a model take.
@@ -152,7 +152,7 @@ class TaskTimer::State {
       candidates.push_back(std::move(candidate));
     }
     for (std::span<Candidate> rest = candidates; !rest.empty();) {
-      const auto some = rest.first(std::min(rest.size(), kModule * kModules));
+      const auto some = rest.first(std::min(rest.size(), kMade));
       compile(some);
       TRY_VOID(run(some));
       rest = rest.subspan(some.size());
@@ -176,11 +176,13 @@ class TaskTimer::State {
 
   void compile(std::span<Candidate> candidates) {
     const auto start = Clock::now();
-    const auto modules = static_cast<int64_t>((candidates.size() + kModule - 1) / kModule);
-    ThreadPool pool(static_cast<int>(std::min<int64_t>(available_threads(), modules)));
-    pool.run(modules, [&](int64_t m, int) {
-      compile_module(candidates.subspan(static_cast<size_t>(m) * kModule,
-                                        std::min(kModule, candidates.size() - static_cast<size_t>(m) * kModule)));
+    const auto threads = static_cast<size_t>(available_threads());
+    const size_t module = std::clamp<size_t>((candidates.size() + threads - 1) / threads, 1, kModule);
+    const size_t modules = (candidates.size() + module - 1) / module;
+    ThreadPool pool(static_cast<int>(std::min(threads, modules)));
+    pool.run(static_cast<int64_t>(modules), [&](int64_t m, int) {
+      const size_t first = static_cast<size_t>(m) * module;
+      compile_module(candidates.subspan(first, std::min(module, candidates.size() - first)));
     });
     statistics.compiling_s += seconds_since(start);
   }
