@@ -30,7 +30,7 @@ constexpr double kAfterwards = 0.15, kRacing = 0.04, kLooking = 0.25;
 constexpr double kMostOfShort = 0.2;
 constexpr double kShortestRace = 0.2;
 /// Sets of gains that there is time to race and to look at, however long the search takes; one, where it would have
-/// less than twice the time that they take.
+/// less than three times the time that they take.
 constexpr int kChoices = 2;
 /// Small gains are raced so many times as long.
 constexpr double kLonger = 3;
@@ -214,7 +214,7 @@ class Optimizer {
   double seconds_of_choices() const {
     const double another = seconds_of_a_race() + (looks() ? kNextLook * interpreting_seconds_ : 0);
     const double all = seconds_of_a_choice() + (kChoices - 1) * another;
-    return all < seconds_left() / 3 ? all : seconds_of_a_choice();
+    return all < seconds_left() / 4 ? all : seconds_of_a_choice();
   }
   /// Whether there is time to look at what rounding loses.
   bool looks() const { return kFirstLook * interpreting_seconds_ <= kLooking * plain_.seconds; }
