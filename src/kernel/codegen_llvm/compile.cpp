@@ -12,7 +12,9 @@
 #include "kernel/codegen_llvm/target.h"
 #include "kernel/tree.h"
 #include "util/check.h"
+#include "util/parallel.h"
 #include "util/stop.h"
+#include "util/threads.h"
 
 namespace isomer::kernel {
 namespace codegen {
@@ -46,8 +48,11 @@ int64_t grain(const Statement& part, int64_t iterations) {
                    : std::max<int64_t>(1, kGrainWork / std::max<int64_t>(1, work / std::max<int64_t>(1, iterations)));
 }
 
-/// A module has so few that a stop is soon seen to, and so many that what each module costs is little.
-constexpr size_t kKernelsOfModule = 8;
+/// A module has so few that a stop is soon seen to and threads have about as much to do, and so many that what each
+/// module costs is little. How many threads there are changes nothing in the code.
+constexpr size_t kKernelsOfModule = 4;
+/// Each module in the making takes some tens of megabytes.
+constexpr int kModulesAtOnce = 8;
 
 std::string part_name(size_t kernel, size_t part) { return fmt::format("kernel{}.part{}", kernel, part); }
 
@@ -147,14 +152,24 @@ void append(MachineCode& all, MachineCode code) {
 }  // namespace codegen
 
 Result<MachineCode> compile(std::span<const Kernel* const> kernels, const CpuTarget& target) {
-  MachineCode all;
-  while (!kernels.empty()) {
+  const auto module = [&](size_t number) -> Result<MachineCode> {
     TRY_VOID(check_stop());
-    const auto some = kernels.first(std::min(kernels.size(), codegen::kKernelsOfModule));
+    const auto rest = kernels.subspan(number * codegen::kKernelsOfModule);
     codegen::Compilation compilation(target);
-    for (const Kernel* kernel : some) TRY_VOID(compilation.add(*kernel));
-    codegen::append(all, compilation.code());
-    kernels = kernels.subspan(some.size());
+    for (const Kernel* kernel : rest.first(std::min(rest.size(), codegen::kKernelsOfModule)))
+      TRY_VOID(compilation.add(*kernel));
+    return compilation.code();
+  };
+  std::vector<Result<MachineCode>> modules((kernels.size() + codegen::kKernelsOfModule - 1) / codegen::kKernelsOfModule,
+                                           MachineCode());
+  const auto count = static_cast<int64_t>(modules.size());
+  ThreadPool pool(
+      static_cast<int>(std::clamp<int64_t>(count, 1, std::min(available_threads(), codegen::kModulesAtOnce))));
+  pool.run(count, [&](int64_t m, int) { modules[static_cast<size_t>(m)] = module(static_cast<size_t>(m)); });
+  MachineCode all;
+  for (Result<MachineCode>& made : modules) {
+    TRY(MachineCode code, std::move(made));
+    codegen::append(all, std::move(code));
   }
   return all;
 }
