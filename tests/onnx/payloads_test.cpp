@@ -67,13 +67,21 @@ TEST(CutPayloads, KeepsEverythingElse) {
 }
 
 TEST(CutPayloads, IgnoresOurOwnMarksInAFile) {
-  ModelProto model = model_of_graph(R"(node { op_type: "Relu" opset: 7 } initializer { name: "w" payload: 3 })");
+  const char* const marked = R"(node { op_type: "Relu" opset: 7 } initializer { name: "w" payload: 3 })";
+  ModelProto model = model_of_graph(marked);
+  auto& training = *model.add_training_info();
+  *training.mutable_initialization() = *training.mutable_algorithm() = model.graph();
+  *model.add_functions()->add_node()->add_attribute()->mutable_g() = model.graph();
   const auto result = cut(model.SerializeAsString());
   ASSERT_TRUE(result.ok());
   ModelProto rest;
   ASSERT_TRUE(rest.ParseFromString(result->remainder));
-  EXPECT_FALSE(rest.graph().initializer(0).has_payload());
-  EXPECT_FALSE(rest.graph().node(0).has_opset());
+  const auto& back = rest.training_info(0);
+  for (const auto* graph :
+       {&rest.graph(), &back.initialization(), &back.algorithm(), &rest.functions(0).node(0).attribute(0).g()}) {
+    EXPECT_FALSE(graph->initializer(0).has_payload());
+    EXPECT_FALSE(graph->node(0).has_opset());
+  }
 }
 
 TEST(CutPayloads, OfDataGivenTwiceTakesTheLast) {

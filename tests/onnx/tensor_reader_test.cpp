@@ -124,6 +124,21 @@ TEST(TensorReader, ReadsStrings) {
   EXPECT_THAT(tensor->strings(), testing::ElementsAre("a", "bc"));
 }
 
+TEST(TensorReader, RestoresNotMuchMoreThanTheFileHas) {
+  const std::string file(1 << 20, 'x');
+  TensorReader tensors(std::as_bytes(std::span(file)), nullptr, {{0, file.size()}}, {});
+  int restored = 0;
+  for (;; ++restored) {
+    onnx_proto::AttributeProto attribute;
+    attribute.mutable_t()->set_payload(0);
+    const auto done = tensors.restore(attribute);
+    if (done.ok()) continue;
+    EXPECT_THAT(message_of(done), HasSubstr("at most 64 MiB and 32 times the file expected"));
+    break;
+  }
+  EXPECT_EQ(restored, 64 + 32);
+}
+
 TEST(TensorReader, LimitsRank) {
   onnx_proto::TensorProto proto = tensor_message("data_type: 1 float_data: 1");
   for (int i = 0; i < 1024; ++i) proto.add_dims(1);

@@ -92,6 +92,7 @@ class Cutter {
   struct Place {
     int64_t messages = 0, bodies = 0;  ///< around this one
     bool copying = true;               ///< false: an outer message was copied whole
+    bool cutting = true;               ///< false: data stay where they are
   };
   /// How often the fields of a message occurred, elements of lists counted.
   using Counts = std::map<uint32_t, int64_t>;
@@ -116,7 +117,7 @@ class Cutter {
       if (child)
         TRY_VOID(walk_child(field, type, child, place));
       else if (place.copying)
-        copy_plain(field, type);
+        copy_plain(field, type, place);
     }
     return {};
   }
@@ -164,8 +165,8 @@ class Cutter {
            field.number == TensorProto::kRawDataFieldNumber;
   }
 
-  void copy_plain(const wire::Field& field, const Descriptor* type) {
-    if (is_payload(field, type)) {
+  void copy_plain(const wire::Field& field, const Descriptor* type, const Place& place) {
+    if (place.cutting && is_payload(field, type)) {
       wire::append_tag(out_, TensorProto::kPayloadFieldNumber, wire::Type::kVarint);
       wire::append_varint(out_, payloads_.size());
       payloads_.push_back({static_cast<uint64_t>(field.bytes.data() - file_.data()), field.bytes.size()});
@@ -182,7 +183,8 @@ class Cutter {
   Result<void> walk_child(const wire::Field& field, const Descriptor* type, const Descriptor* child, Place place) {
     ++place.messages;
     if (child == types_.graph && type == types_.attribute) ++place.bodies;
-    if (place.copying && (is_training(field, type) || !facts_of(child).holds_tensors)) {
+    if (is_training(field, type)) place.cutting = false;
+    if (place.copying && !facts_of(child).holds_tensors) {
       out_.append(field.whole);
       place.copying = false;
     }

@@ -14,7 +14,8 @@ namespace {
 using onnx_proto::SparseTensorProto;
 using onnx_proto::TensorProto;
 
-/// Dense bytes that sparse tensors may become: so many, and so many times what is stored.
+/// Dense bytes that sparse tensors may become: so many, and so many times what is stored. The same of what is kept, as
+/// each call of a function has its attributes.
 constexpr int64_t kDenseBytes = int64_t{64} << 20;
 constexpr int64_t kDenseFactor = 32;
 
@@ -216,6 +217,11 @@ Result<void> TensorReader::bring_in(TensorProto& proto) {
 Result<void> TensorReader::restore(TensorProto& proto) {
   if (proto.has_payload()) {
     TRY(const Bytes data, payload(proto.payload()));
+    restored_ += static_cast<int64_t>(data.bytes.size());
+    if (restored_ > kDenseBytes + kDenseFactor * static_cast<int64_t>(file_.size()))
+      return unsupported(
+          "", "tensors that are kept as they are of at most 64 MiB and {} times the file expected, more found",
+          kDenseFactor);
     proto.set_raw_data(data.bytes.data(), data.bytes.size());
     proto.clear_payload();
   }

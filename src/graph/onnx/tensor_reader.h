@@ -67,6 +67,7 @@ class TensorReader {
   std::map<std::string, std::shared_ptr<const MappedFile>> opened_;
   std::string external_file_;
   int64_t sparse_stored_ = 0, sparse_dense_ = 0;  ///< bytes so far
+  int64_t restored_ = 0;                          ///< bytes of the file in what is kept
   uint64_t brought_in_ = 0;                       ///< bytes of external data in what is kept
 };
 
