@@ -226,7 +226,7 @@ Result<std::vector<NodeId>> add_lifted(Graph& graph, Node node, int64_t opset) {
   if (opset >= node.op->since) return NodeForm(graph, std::move(node)).finish();
   const Version* version = version_at(*node.op, opset);
   if (!version && node.op->early) {
-    graph.edit_info().has_early = true;
+    if (!graph.info().has_early) graph.edit_info().has_early = true;
     return NodeForm(graph, std::move(node)).finish();
   }
   if (!version) return add_opaque(std::move(node), fmt::format("opset {} does not have the operator", opset));

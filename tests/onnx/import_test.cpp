@@ -332,6 +332,32 @@ TEST(Import, TakesLayerNormalizationBeforeItsOpset) {
   EXPECT_TRUE(again->info().has_early);
 }
 
+/// There may be many bodies, and much that the model says of itself.
+TEST(Import, HasWhatTheModelSaysOnceForAllBodies) {
+  ModelProto model = model_of_graph(with_types(
+      XY
+      "node { input: 'x' output: 'y' op_type: 'Relu' } node { input: 'x' output: 'z' op_type: 'F' domain: 'local' }"));
+  model.mutable_opset_import(0)->set_version(16);
+  model.set_doc_string(std::string(100, 'd'));
+  auto& import = *model.add_opset_import();
+  import.set_domain("local");
+  import.set_version(1);
+  auto& bodies = *model.mutable_graph()->mutable_node(1)->add_attribute();
+  bodies.set_name("bodies");
+  bodies.set_type(onnx_proto::AttributeProto::GRAPHS);
+  for (int i = 0; i < 3; ++i)
+    *bodies.add_graphs() = model_of_graph(with_types(R"(
+      node { input: 'x' input: 's' output: 'n' op_type: 'LayerNormalization' }
+      initializer { name: 's' data_type: 1 dims: 2 float_data: [1, 2] } output { name: 'n' FLOAT2 })"))
+                               .graph();
+  const auto graph = import_message(model);
+  ASSERT_TRUE(graph.ok()) << message_of(graph);
+  EXPECT_TRUE(graph->info().has_early);
+  for (const NodeId id : graph->nodes())
+    for (const auto& [name, attribute] : graph->node(id).attributes)
+      for (const GraphPtr& body : std::get<std::vector<GraphPtr>>(attribute)) EXPECT_EQ(&body->info(), &graph->info());
+}
+
 TEST(Import, PassesNodesOfNewerFormsOfOtherDomainsThrough) {
   const auto opaque_reason = [](const char* fields) {
     ModelProto model = model_of_graph(

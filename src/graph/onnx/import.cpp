@@ -55,7 +55,7 @@ Result<Graph> import_model(std::span<const std::byte> bytes, std::shared_ptr<con
   TRY_VOID(expand_functions(model, options.limits));
   TensorReader tensors(bytes, std::move(owner), std::move(cut.payloads), options.folder, options.beside);
   TRY(Graph graph, import_graph(model, tensors, options.operators, options.limits));
-  graph.edit_info().external_data = tensors.external_file();
+  if (!tensors.external_file().empty()) graph.edit_info().external_data = tensors.external_file();
   if (options.report) options.report->external_files = tensors.external_files();
   return graph;
 }

@@ -139,7 +139,7 @@ std::string node_extra(const NodeProto& node) {
 
 /// What the graphs of one model share.
 struct Reading {
-  const ModelInfo& info;
+  const Graph& model;  ///< has the info, of which there may be much
   TensorReader& tensors;
   int64_t unread_captures_left;
 };
@@ -155,11 +155,11 @@ Error at_node(const NodeProto& proto, const std::string& place, const Graph::Mar
 class GraphBuilder {
  public:
   GraphBuilder(const GraphProto& proto, Reading& reading, GraphBuilder* outer)
-      : proto_(proto), reading_(reading), info_(reading.info), tensors_(reading.tensors), outer_(outer) {}
+      : proto_(proto), reading_(reading), info_(reading.model.info()), tensors_(reading.tensors), outer_(outer) {}
 
   Result<Graph> build() {
     graph_.name = proto_.name();
-    graph_.edit_info() = info_;
+    graph_.share_info(outer_ ? outer_->graph_ : reading_.model);
     keep_extra();
     keep_given_names();
     declared_.reserve(proto_.value_info_size());
@@ -463,6 +463,7 @@ class GraphBuilder {
     auto built = builder.build();
     if (!built.ok()) return std::move(built).error().within(place);
     Graph body = std::move(*built);
+    if (body.info().has_early && !graph_.info().has_early) graph_.share_info(body);
     std::vector<ValueId> formals(node.captures.size());
     std::map<ValueId, size_t> position;
     for (size_t i = 0; i < node.captures.size(); ++i) position.emplace(node.captures[i], i);
@@ -604,7 +605,9 @@ Result<Graph> import_graph(const ModelProto& model, TensorReader& tensors, std::
                            const ImportLimits& limits) {
   TRY(ModelInfo info, import_info(model, tensors));
   info.operators = std::move(operators);
-  Reading reading{info, tensors, limits.unread_captures};
+  Graph shared;
+  shared.edit_info() = std::move(info);
+  Reading reading{shared, tensors, limits.unread_captures};
   return GraphBuilder(model.graph(), reading, nullptr).build();
 }
 
