@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <array>
 #include <filesystem>
 
+#include "graph/onnx/weights_place.h"
 #include "graph/text.h"
 #include "onnx/export_fixture.h"
 
@@ -57,6 +59,30 @@ TEST_F(Export, PutsWeightsBesideTheModelWhereTheyWere) {
     fs::remove(path());
     fs::remove(scratch_.path() / expected);
   }
+}
+
+/// onnx.checker refuses locations with two dots, and with a backslash; readers may want UTF-8.
+TEST_F(Export, GivesWeightsANameThatOthersTake) {
+  for (const auto& [model, original, expected] :
+       std::vector<std::array<const char*, 3>>{{"my..model.onnx", "in.data", "my._model.data"},
+                                               {"a.. .b.onnx", "in.data", "a._ .b.data"},
+                                               {"a\\b.onnx", "in.data", "a_b.data"},
+                                               {"a..onnx", "in.data", "a_.data"},
+                                               {"a\xff\n.onnx", "in.data", "a__.data"},
+                                               {"größe.onnx", "in.onnx..data", "größe.onnx._data"}}) {
+    const fs::path place = scratch_.path() / model;
+    EXPECT_EQ(WeightsPlace(place).free_name(original), expected) << model;
+  }
+  auto graph = parse_graph(
+      "opset 17\ngraph g(x: float32[400]) -> (y: float32[400]) {\n  w: float32[400] = random 1\n"
+      "  y = Add(x, w)\n}\n");
+  ASSERT_TRUE(graph.ok()) << message_of(graph);
+  graph->edit_info().external_data = "in.data";
+  for (const char* weights : {"a._b.data", "a._b-2.data", "a._b.data"}) {
+    ASSERT_TRUE(export_model(*graph, scratch_.path() / "a..b.onnx").ok());
+    EXPECT_THAT(files(), testing::UnorderedElementsAre("a..b.onnx", weights));
+  }
+  EXPECT_TRUE(import_model(scratch_.path() / "a..b.onnx").ok());
 }
 
 TEST_F(Export, PutsWeightsOfBodiesBesideTheModelWhereTheyWere) {

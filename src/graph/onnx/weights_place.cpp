@@ -10,11 +10,31 @@
 #include "util/file.h"
 #include "util/output_file.h"
 #include "util/parse_number.h"
+#include "util/utf8.h"
 
 namespace isomer {
 namespace {
 
 namespace fs = std::filesystem;
+
+/// The part of a name as others take it in a location: that is UTF-8, and with two dots or a backslash it is refused.
+std::string harmless(std::string_view part) {
+  std::string result;
+  while (!part.empty()) {
+    const size_t length = shown_length(part);
+    const bool is_refused = length == 0 || part[0] == '\\' || (part[0] == '.' && result.ends_with('.'));
+    result += is_refused ? "_" : part.substr(0, length);
+    part.remove_prefix(std::max<size_t>(length, 1));
+  }
+  return result;
+}
+
+/// Of the model's name, what stands before an ending.
+std::string stem_of(const fs::path& model) {
+  std::string stem = harmless(model.stem().string());
+  if (stem.ends_with('.')) stem.back() = '_';
+  return stem;
+}
 
 /// Behind the model's name, and a number: that of the original, unless the model is called so.
 std::string ending_of(const fs::path& model, const std::string& original) {
@@ -25,7 +45,7 @@ std::string ending_of(const fs::path& model, const std::string& original) {
     ending = file.string().substr(onnx);
   else if (file.has_extension())
     ending = file.extension().string();
-  return ending == model.extension() ? ending + ".data" : ending;
+  return harmless(ending == model.extension() ? ending + ".data" : ending);
 }
 
 /// Weights of the model that is there, if it is one, by their names.
@@ -63,7 +83,7 @@ bool are_shared(const fs::path& weights, const fs::path& model) {
 }  // namespace
 
 std::string WeightsPlace::free_name(const std::string& original, const std::vector<fs::path>& others) {
-  const std::string stem = model_.stem().string(), ending = ending_of(model_, original);
+  const std::string stem = stem_of(model_), ending = ending_of(model_, original);
   const auto is_others = [&](const fs::path& place) {
     return std::ranges::any_of(others, [&](const fs::path& other) { return is_same_file(other, place); });
   };
