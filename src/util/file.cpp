@@ -158,11 +158,14 @@ Result<void> check_relative_path(std::string_view relative) {
   if (relative.find('\0') != std::string_view::npos) return refuse("one with a zero byte");
   if (relative.find('\\') != std::string_view::npos) return refuse("one with a backslash");
   if (relative.front() == '/') return refuse("an absolute one");
+  int depth = 0;
   for (size_t start = 0; start <= relative.size();) {
     const size_t end = std::min(relative.find('/', start), relative.size());
     const std::string_view part = relative.substr(start, end - start);
-    if (part == "..") return refuse("one with '..'");
-    if (end == relative.size() && (part.empty() || part == ".")) return refuse("that of a folder");
+    const bool is_up = part == "..", is_same = part.empty() || part == ".";
+    if (!is_same) depth += is_up ? -1 : 1;
+    if (depth < 0) return refuse("one that leaves it");
+    if (end == relative.size() && (is_up || is_same)) return refuse("that of a folder");
     start = end + 1;
   }
   return {};
@@ -193,8 +196,10 @@ Result<FileDescriptor> Folder::open_through_links(const std::string& relative, c
 
 Result<std::shared_ptr<const MappedFile>> Folder::map_file(std::string_view relative, const Folder* beside) const {
   TRY_VOID(check_relative_path(relative));
-  auto opened = open_beneath(std::string(relative));
-  if (!opened.ok()) opened = open_through_links(std::string(relative), beside);
+  // As a text: a link before '..' leads nowhere.
+  const std::string place = std::filesystem::path(relative).lexically_normal().string();
+  auto opened = open_beneath(place);
+  if (!opened.ok()) opened = open_through_links(place, beside);
   TRY(FileDescriptor fd, std::move(opened));
   TRY(const struct stat facts, facts_of(fd));
   if (facts.st_nlink != 1)

@@ -49,7 +49,8 @@ class ExternalData : public testing::Test {
 };
 
 TEST_F(ExternalData, IsReadAtItsOffset) {
-  for (const char* location : {"weights.bin", "./weights.bin", "sub/weights.bin", "sub//weights.bin"}) {
+  for (const char* location : {"weights.bin", "./weights.bin", "sub/weights.bin", "sub//weights.bin",
+                               "sub/../weights.bin", "linked/../weights.bin", "missing/./..//sub/weights.bin"}) {
     const auto tensor =
         read(location, "external_data { key: 'offset' value: '10' } external_data { key: 'length' value: '4' }");
     ASSERT_TRUE(tensor.ok()) << location << ": " << tensor.error().message();
@@ -103,10 +104,15 @@ TEST_F(ExternalData, IsNotReadElsewhere) {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"", "an empty one found"},
       {".", "that of a folder found"},
-      {"..", "one with '..' found"},
-      {"../outside/secret.bin", "one with '..' found"},
-      {"sub/../../outside/secret.bin", "one with '..' found"},
-      {"sub/../weights.bin", "one with '..' found"},
+      {"..", "one that leaves it found"},
+      {"../outside/secret.bin", "one that leaves it found"},
+      {"../model/weights.bin", "one that leaves it found"},
+      {"sub/../../outside/secret.bin", "one that leaves it found"},
+      {"sub/./../..//model/weights.bin", "one that leaves it found"},
+      {"sub/..", "that of a folder found"},
+      {"linked/../outside/secret.bin", "No such file"},
+      {"sub/../linked/secret.bin", "one that leaves it found"},
+      {"sub/../out.bin", "one that leaves it found"},
       {"/etc/passwd", "an absolute one found"},
       {"/dev/zero", "an absolute one found"},
       {"/proc/self/mem", "an absolute one found"},
@@ -142,6 +148,8 @@ TEST_F(ExternalData, MustLieInTheFile) {
   EXPECT_THAT(with("offset", "18446744073709551617"), HasSubstr("an offset in decimal expected"));
   for (const char* text : {"-1", "", "x", "0x4", " 4", "4 ", "+4", "1e3", "4.0"})
     EXPECT_THAT(with("offset", text), HasSubstr("an offset in decimal expected")) << text;
+  EXPECT_EQ(with("length", "4"), "");
+  EXPECT_EQ(with("length", "0"), "") << "all, as others read it";
   EXPECT_THAT(with("length", "5"), HasSubstr("external data of 4 bytes expected, 5 found"));
   EXPECT_THAT(with("length", "18446744073709551615"), HasSubstr("external data of 4 bytes expected"));
   EXPECT_THAT(with("location", "weights.bin"), HasSubstr("'location' found twice"));

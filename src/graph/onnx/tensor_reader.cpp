@@ -59,7 +59,8 @@ Result<ExternalPlace> read_place(const TensorProto& proto) {
     if (!entries.emplace(entry.key(), entry.value()).second)
       return invalid("", "external data keys of different names expected, '{}' found twice", entry.key());
   if (!entries.contains("location")) return invalid("", "external data with a location expected, none found");
-  place.location = entries["location"];
+  TRY_VOID(check_relative_path(entries["location"]));
+  place.location = std::filesystem::path(entries["location"]).lexically_normal().string();
   for (const std::string_view key : {"offset", "length"}) {
     if (!entries.contains(key)) continue;
     const auto value = parse_number<uint64_t>(entries[key]);
@@ -114,10 +115,10 @@ Result<TensorReader::Bytes> TensorReader::payload(uint32_t index) const {
 
 Result<TensorReader::Bytes> TensorReader::external(const TensorProto& proto, uint64_t size) {
   TRY(const ExternalPlace place, read_place(proto));
-  TRY_VOID(check_relative_path(place.location));
   if (path_.empty()) return unsupported("", "external data need a model that is read from a file");
   if (size > kMaxExternalBytes) return unsupported("", "external data of at most 2^38 bytes expected, {} found", size);
-  if (place.length && *place.length != size)
+  // Some exporters write 0 for all.
+  if (place.length.value_or(0) != 0 && *place.length != size)
     return invalid("", "external data of {} bytes expected, {} found", size, *place.length);
   if (!folder_) {
     TRY(folder_, Folder::open(path_));

@@ -50,16 +50,11 @@ int64_t size_of(const TensorProto& proto, Field field) {
   return 0;
 }
 
-/// Whole elements of int32_data: what an element's bits allow, read as signed or unsigned. Bytes of sub-byte types hold
-/// several elements; the 16-bit floats and the 8-bit ones stand as their bits.
-bool fits(DataType dtype, int bytes, int64_t value) {
+/// Elements of int32_data, or bytes of several: what the bits of so many bytes allow, read as signed or unsigned,
+/// whatever the type.
+bool fits(int bytes, int64_t value) {
   const int bits = 8 * bytes;
-  const int64_t most = (int64_t{1} << bits) - 1;
-  if (dtype == DataType::kBool) return value == 0 || value == 1;
-  const bool is_packed = value_bits(dtype) < 8;
-  if (!is_packed && is_signed_int(dtype)) return value >= -(int64_t{1} << (bits - 1)) && value <= most / 2;
-  if (!is_packed && is_unsigned_int(dtype)) return value >= 0 && value <= most;
-  return value >= -(int64_t{1} << (bits - 1)) && value <= most;
+  return value >= -(int64_t{1} << (bits - 1)) && value < int64_t{1} << bits;
 }
 
 template <class Values>
@@ -73,8 +68,8 @@ Result<std::vector<std::byte>> narrowed(const TensorProto& proto, DataType dtype
   const int width = std::max(1, bit_width(dtype) / 8);
   std::vector<std::byte> bytes(static_cast<size_t>(proto.int32_data_size()) * width);
   for (int i = 0; i < proto.int32_data_size(); ++i) {
-    const int32_t value = proto.int32_data(i);
-    if (!fits(dtype, width, value)) return invalid("", "values that fit {} expected, {} found", name(dtype), value);
+    const int32_t value = dtype == DataType::kBool ? proto.int32_data(i) != 0 : proto.int32_data(i);
+    if (!fits(width, value)) return invalid("", "values that fit {} expected, {} found", name(dtype), value);
     std::memcpy(&bytes[static_cast<size_t>(i) * width], &value, width);
   }
   return bytes;

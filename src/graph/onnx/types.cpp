@@ -32,9 +32,9 @@ bool is_placeholder(std::string_view name) {
 Result<Dim> read_dim(const TensorShapeProto::Dimension& proto, std::string_view value_name, int axis) {
   if (proto.value_case() == TensorShapeProto::Dimension::kDimValue) {
     const int64_t value = proto.dim_value();
-    // Some exporters write -1 for what they do not know.
-    if (value == -1) return Dim::symbol(fmt::format("{}.{}", value_name, axis));
-    if (value < 0 || value > kMaxDim) return invalid("", "dim {} in [0, 2^40] expected, {} found", axis, value);
+    // Exporters write -1, or another negative number, for what they do not know.
+    if (value < 0) return Dim::symbol(fmt::format("{}.{}", value_name, axis));
+    if (value > kMaxDim) return invalid("", "dim {} of at most 2^40 expected, {} found", axis, value);
     return Dim(value);
   }
   if (!is_placeholder(proto.dim_param())) return Dim::symbol(proto.dim_param());

@@ -18,7 +18,7 @@ inline std::string normal_domain(const std::string& domain) { return domain == "
 /// An ir_version from 1 to the newest known.
 Result<void> check_ir_version(int64_t version);
 
-/// A version of a domain's operator set: in the known range for ONNX's own domains, positive for others.
+/// A version of a domain's operator set: in the known range for ONNX's own domains, any for others.
 Result<void> check_opset(std::string_view domain, int64_t version);
 
 }  // namespace isomer
