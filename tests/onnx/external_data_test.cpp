@@ -148,6 +148,7 @@ TEST_F(ExternalData, MustLieInTheFile) {
   EXPECT_THAT(with("offset", "18446744073709551617"), HasSubstr("an offset in decimal expected"));
   for (const char* text : {"-1", "", "x", "0x4", " 4", "4 ", "+4", "1e3", "4.0"})
     EXPECT_THAT(with("offset", text), HasSubstr("an offset in decimal expected")) << text;
+  EXPECT_THAT(with("length", "x"), HasSubstr("external data with a length in decimal expected, 'x' found"));
   EXPECT_EQ(with("length", "4"), "");
   EXPECT_EQ(with("length", "0"), "") << "all, as others read it";
   EXPECT_THAT(with("length", "5"), HasSubstr("external data of 4 bytes expected, 5 found"));

@@ -64,7 +64,9 @@ Result<ExternalPlace> read_place(const TensorProto& proto) {
   for (const std::string_view key : {"offset", "length"}) {
     if (!entries.contains(key)) continue;
     const auto value = parse_number<uint64_t>(entries[key]);
-    if (!value) return invalid("", "external data with an {} in decimal expected, '{}' found", key, entries[key]);
+    if (!value)
+      return invalid("", "external data with {} {} in decimal expected, '{}' found", key == "offset" ? "an" : "a", key,
+                     entries[key]);
     if (key == "offset")
       place.offset = *value;
     else
