@@ -6,12 +6,14 @@
 #include "driver/search_json.h"
 #include "graph/edit.h"
 #include "graph/equal.h"
+#include "graph/onnx/kept_names.h"
 #include "graph/passes/pipeline.h"
 #include "report/page.h"
 #include "substitutions/derivation/proof_recorder.h"
 #include "substitutions/library/print_proof.h"
 #include "util/output_file.h"
 #include "util/resident.h"
+#include "util/utf8.h"
 #include "util/version.h"
 #include "verify/check/check_json.h"
 
@@ -77,6 +79,11 @@ class Run {
         if (auto done = write(outcome.made, outcome); !done.ok()) return std::move(done).error().within(model_);
       TRY(is_done, prove(outcome, derivation, unproved));
     }
+    if (outcome.lost_training && settings_.messages.note)
+      settings_.messages.note(
+          fmt::format("isomer: {}: training_info is left out: weights or values that it names are folded into others; "
+                      "--level 0 keeps it",
+                      printable(model_)));
     outcome.made.left_out.insert(outcome.made.left_out.end(), unproved.begin(), unproved.end());
     return outcome;
   }
@@ -151,7 +158,9 @@ class Run {
   Result<void> write(const search::OptimizedModel& made, OptimizedFile& outcome) const {
     settings_.messages.tell("writing");
     const auto start = Clock::now();
-    TRY_VOID(written_.write_model(made.derived.graph));
+    Graph graph = made.derived.graph;
+    outcome.lost_training = !keep_named(graph, outcome.before.graph);
+    TRY_VOID(written_.write_model(graph));
     Settings as_written = settings_;
     as_written.dims.clear();
     as_written.shapes.clear();

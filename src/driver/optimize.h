@@ -24,6 +24,7 @@ struct OptimizedFile {
   std::optional<CheckReport> check;
   std::map<std::string, double> seconds;  ///< by phase
   std::string proof;                      ///< as its file has it
+  bool lost_training = false;             ///< the file is without training_info, as it has no more what that names
 
   bool is_interrupted() const { return made.is_interrupted; }
 };

@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 
 #include "graph/bind.h"
+#include "graph/onnx/kept_names.h"
 #include "graph/text.h"
 #include "onnx/export_fixture.h"
 
@@ -96,6 +98,7 @@ TEST_F(Export, KeepsWhatTheGraphDoesNotRead) {
       input { name: "x" doc_string: "input doc" FLOAT2 }
       output { name: "y" FLOAT2 }
       initializer { name: "w" doc_string: "weight doc" data_type: 1 dims: 2 float_data: 1 float_data: 2 }
+      initializer { name: "s" data_type: 1 raw_data: "abcd" }
       value_info { name: "t" doc_string: "value doc" FLOAT2 }
     })"));
   model.mutable_unknown_fields()->AddVarint(999, 1);
@@ -115,6 +118,105 @@ TEST_F(Export, KeepsWhatTheGraphDoesNotRead) {
   for (ModelProto* each : {&model, &written})
     for (auto& import : *each->mutable_opset_import()) import.set_domain(import.domain());
   EXPECT_EQ(written.DebugString(), model.DebugString());
+}
+
+/// Weights 'v' and 'w', of which training changes 'w' and reads 's' and 't'.
+ModelProto trained_model() {
+  return model_message(with_types(R"(
+    ir_version: 10 opset_import { version: 21 }
+    training_info {
+      algorithm {
+        node { input: "w" input: "s" output: "d" op_type: "Mul" } node { input: "d" input: "t" output: "z" op_type: "Add" }
+        node { input: "o" output: "p" op_type: "Neg" }
+        output { name: "z" } output { name: "p" } initializer { name: "o" data_type: 1 dims: 2 raw_data: "abcdefgh" } }
+      update_binding { key: "w" value: "z" } update_binding { key: "o" value: "p" } }
+    graph {
+      name: "g"
+      node { input: "x" input: "w" output: "t" op_type: "Mul" } node { input: "t" input: "v" output: "y" op_type: "Add" }
+      input { name: "x" FLOAT2 } output { name: "y" FLOAT2 }
+      initializer { name: "w" data_type: 1 dims: 2 raw_data: "abcdefgh" }
+      initializer { name: "v" data_type: 1 dims: 2 raw_data: "ijklmnop" }
+      initializer { name: "s" data_type: 1 dims: 2 raw_data: "qrstuvwx" }
+      initializer { name: "unread" data_type: 1 dims: 2 raw_data: "qrstuvwx" } })"));
+}
+
+TEST_F(Export, KeepsWhatTrainingNames) {
+  ModelProto expected = trained_model();
+  expected.mutable_graph()->mutable_initializer()->RemoveLast();
+  expected.mutable_opset_import(0)->set_domain("");
+  EXPECT_EQ(round_trip(trained_model()).DebugString(), expected.DebugString());
+}
+
+/// What passes may have left of a model with training.
+TEST_F(Export, KeepsTrainingThatStillChangesTheWeights) {
+  const auto original = import_message(trained_model());
+  ASSERT_TRUE(original.ok()) << message_of(original);
+  const auto find = [](const Graph& graph, std::string_view name) {
+    for (const ValueId id : graph.values())
+      if (graph.value(id).name == name) return id;
+    return ValueId();
+  };
+  struct Case {
+    const char* name;
+    std::function<void(Graph&)> change;
+    bool keeps;
+  };
+  const std::vector<Case> cases = {
+      {"nothing", [](Graph&) {}, true},
+      {"unread constants", [&](Graph& graph) { graph.remove_value(find(graph, "s")); }, true},
+      {"another of the name",
+       [&](Graph& graph) {
+         graph.remove_value(find(graph, "s"));
+         graph.edit(find(graph, "v")).name = "s";
+       },
+       true},
+      {"another weight", [&](Graph& graph) { graph.edit(find(graph, "v")).name = "changed"; }, true},
+      {"weight", [&](Graph& graph) { graph.edit(find(graph, "w")).name = "changed"; }, false},
+      {"a reader", [&](Graph& graph) { graph.replace_uses(find(graph, "w"), find(graph, "v")); }, false},
+      {"one more reader", [&](Graph& graph) { graph.replace_uses(find(graph, "v"), find(graph, "w")); }, false},
+      {"a value", [&](Graph& graph) { graph.edit(find(graph, "t")).name = "changed"; }, false},
+  };
+  for (const auto& [name, change, keeps] : cases) {
+    Graph graph = *original;
+    change(graph);
+    EXPECT_EQ(keep_named(graph, *original), keeps) << name;
+    ASSERT_TRUE(export_model(graph, path()).ok()) << name;
+    const ModelProto written = read_message(path());
+    EXPECT_EQ(written.training_info_size(), keeps ? 1 : 0) << name;
+    int found = 0;
+    for (const auto& tensor : written.graph().initializer())
+      found += tensor.name() == "s" && tensor.raw_data() == "qrstuvwx";
+    EXPECT_EQ(found, keeps ? 1 : 0) << name;
+  }
+}
+
+TEST_F(Export, KeepsAnnotationsOfWhatIsThere) {
+  const ModelProto model = graph_model(R"(
+    name: "g" node { input: "x" output: "t" op_type: "Relu" } node { input: "t" output: "y" op_type: "Neg" }
+    quantization_annotation { tensor_name: "t" quant_parameter_tensor_names { key: "SCALE_TENSOR" value: "s" } }
+    quantization_annotation { tensor_name: "y" quant_parameter_tensor_names { key: "SCALE_TENSOR" value: "r" } }
+    quantization_annotation { tensor_name: "y" quant_parameter_tensor_names { key: "SCALE_TENSOR" value: "absent" } }
+    quantization_annotation { tensor_name: "absent" quant_parameter_tensor_names { key: "SCALE_TENSOR" value: "r" } }
+    input { name: "x" FLOAT2 } output { name: "y" FLOAT2 }
+    initializer { name: "s" data_type: 1 raw_data: "abcd" } initializer { name: "r" data_type: 1 raw_data: "abcd" })");
+  const auto original = import_message(model);
+  ASSERT_TRUE(original.ok()) << message_of(original);
+  for (const bool is_renamed : {false, true}) {
+    Graph graph = *original;
+    for (const ValueId id : graph.values()) {
+      if (graph.is_constant(id))
+        graph.remove_value(id);
+      else if (graph.value(id).name == "t" && is_renamed)
+        graph.edit(id).name = "changed";
+    }
+    EXPECT_TRUE(keep_named(graph, *original));
+    ASSERT_TRUE(export_model(graph, path()).ok());
+    std::vector<std::string> values;
+    const ModelProto written = read_message(path());
+    for (const auto& annotation : written.graph().quantization_annotation()) values.push_back(annotation.tensor_name());
+    EXPECT_EQ(values, is_renamed ? std::vector<std::string>{"y"} : (std::vector<std::string>{"t", "y"}));
+    EXPECT_EQ(written.graph().initializer_size(), 2);
+  }
 }
 
 TEST_F(Export, KeepsFunctionsOfTrainingWithTheirData) {

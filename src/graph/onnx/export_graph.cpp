@@ -14,6 +14,7 @@
 #include "graph/onnx/export_names.h"
 #include "graph/onnx/extra.pb.h"
 #include "graph/onnx/import_graph.h"
+#include "graph/onnx/kept_names.h"
 #include "graph/onnx/parse.h"
 #include "graph/onnx/sparse_writer.h"
 #include "graph/onnx/tensor_writer.h"
@@ -115,6 +116,12 @@ class GraphWriter {
     const bool parsed = parse_nested(graph_.extra, proto);
     CHECK(parsed) << graph_.name;
     if (!graph_.name.empty()) proto.set_name(graph_.name);
+    kept_ = names_of_parameters(proto);
+    if (!is_body_) {
+      TrainingNames training = names_of_training(exported_.model);
+      kept_.merge(training.bound);
+      kept_.merge(training.read);
+    }
     write_constant_nodes(proto);
     TRY(const std::vector<NodeId> order, topological_order(graph_));
     for (const NodeId id : order) TRY_VOID(write_node(graph_.node(id), *proto.add_node()));
@@ -122,6 +129,7 @@ class GraphWriter {
     for (const ValueId id : graph_.outputs()) *proto.add_output() = interface_info(id, output_name(id, proto));
     write_constants(proto);
     write_value_infos(proto);
+    drop_empty_annotations(proto);
     return {};
   }
 
@@ -231,7 +239,7 @@ class GraphWriter {
     for (const ValueId id : graph_.values()) {
       const Value& value = graph_.value(id);
       if (!value.constant || role(id).capture || is_constant_node(id)) continue;
-      if (uses[id.index] == 0 && !role(id).input) continue;
+      if (uses[id.index] == 0 && !role(id).input && !kept_.contains(names_.of(id))) continue;
       write_constant(id, proto);
     }
   }
@@ -274,6 +282,26 @@ class GraphWriter {
       }
   }
 
+  /// Those of values that are gone, or by tensors that are.
+  void drop_empty_annotations(GraphProto& proto) const {
+    if (proto.quantization_annotation().empty()) return;
+    std::unordered_set<std::string_view> there;
+    for (const ValueId id : graph_.captures()) there.insert(names_.of(id));
+    for (const ValueInfoProto& input : proto.input()) there.insert(input.name());
+    for (const auto& tensor : proto.initializer()) there.insert(tensor.name());
+    for (const auto& sparse : proto.sparse_initializer()) there.insert(sparse.values().name());
+    for (const NodeProto& node : proto.node()) there.insert(node.output().begin(), node.output().end());
+    if (!is_body_)
+      for (const Initializer& initializer : exported_.initializers) there.insert(initializer.header.name());
+    auto& annotations = *proto.mutable_quantization_annotation();
+    const auto gone = std::ranges::remove_if(annotations, [&](const onnx_proto::TensorAnnotation& annotation) {
+      return !there.contains(annotation.tensor_name()) ||
+             !std::ranges::all_of(annotation.quant_parameter_tensor_names(),
+                                  [&](const auto& parameter) { return there.contains(parameter.value()); });
+    });
+    annotations.erase(gone.begin(), gone.end());
+  }
+
   const Graph& graph_;
   ExportedModel& exported_;
   ExportNames names_;
@@ -281,6 +309,7 @@ class GraphWriter {
   int64_t ir_version_;  ///< of the model: a body's own info may not say it
   std::vector<Role> roles_;
   std::set<std::string> free_;  ///< sizes of the model's inputs
+  std::set<std::string> kept_;  ///< values that are written though nothing reads them
   std::unordered_set<std::string> node_names_;
   std::unordered_map<std::string, int> node_suffix_;
 };

@@ -53,20 +53,6 @@ Result<int> attribute_type(const AttributeProto& proto) {
   return type;
 }
 
-void for_each_free_name(const GraphProto& body, const std::function<void(const std::string&)>& read) {
-  std::unordered_set<std::string> defined;
-  for (const auto& input : body.input()) defined.insert(input.name());
-  for (const auto& tensor : body.initializer()) defined.insert(tensor.name());
-  for (const auto& sparse : body.sparse_initializer()) defined.insert(sparse.values().name());
-  for (const auto& node : body.node())
-    for (const std::string& output : node.output()) defined.insert(output);
-  const auto read_if_free = [&](const std::string& name) {
-    if (!defined.contains(name)) read(name);
-  };
-  for (const auto& node : body.node()) for_each_read(node, read_if_free);
-  for (const auto& output : body.output()) read_if_free(output.name());
-}
-
 std::string attribute_place(const std::string& place, const AttributeProto& proto) {
   return fmt::format("{}: attribute '{}'", place, proto.name());
 }
@@ -86,6 +72,20 @@ Result<Attribute> import_list(const Messages& messages, Read read) {
 }
 
 }  // namespace
+
+void for_each_free_name(const GraphProto& body, const std::function<void(const std::string&)>& read) {
+  std::unordered_set<std::string> defined;
+  for (const auto& input : body.input()) defined.insert(input.name());
+  for (const auto& tensor : body.initializer()) defined.insert(tensor.name());
+  for (const auto& sparse : body.sparse_initializer()) defined.insert(sparse.values().name());
+  for (const auto& node : body.node())
+    for (const std::string& output : node.output()) defined.insert(output);
+  const auto read_if_free = [&](const std::string& name) {
+    if (!defined.contains(name)) read(name);
+  };
+  for (const auto& node : body.node()) for_each_read(node, read_if_free);
+  for (const auto& output : body.output()) read_if_free(output.name());
+}
 
 std::string file_label(const onnx_proto::NodeProto& node, int position) {
   return node.name().empty() ? fmt::format("node {} ({})", position, node.op_type())
