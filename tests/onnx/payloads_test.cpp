@@ -109,6 +109,35 @@ TEST(CutPayloads, SaysWhereBytesAreNoMessage) {
   EXPECT_THAT(message_of(cut(bytes)), HasSubstr(fmt::format("no protocol buffer found at offset {}", whole)));
 }
 
+TEST(CutPayloads, SaysInWhichMessage) {
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"graph { node { } node { name: 'n' op_type: 'Op' attribute { name: 'a' ref_attr_name: 'longer than 9' } } }",
+       "n (Op): attribute 'a': AttributeProto.ref_attr_name of at most 9 bytes expected, 13 found"},
+      {"graph { node { op_type: 'Op' attribute { name: 'a' g { node { op_type: 'longer than 9' } } } } }",
+       "node 0 (Op): attribute 'a'.g: node 0 (): NodeProto.op_type of"},
+      {"graph { initializer { name: 'w' external_data { } } initializer { name: 'longer than 9' } }",
+       "initializer[1]: TensorProto.name of"},
+      {"graph { name: 'longer than 9' }", "graph: GraphProto.name of"},
+      {"training_info { } training_info { algorithm { name: 'longer than 9' } }",
+       "training_info[1].algorithm: GraphProto.name of"},
+      {"producer_name: 'longer than 9'", "ModelProto.producer_name of"},
+  };
+  ImportLimits limits;
+  limits.name_bytes = 9;
+  for (const auto& [text, sentence] : cases)
+    EXPECT_THAT(message_of(cut(model_message(text).SerializeAsString(), limits)), testing::StartsWith(sentence));
+}
+
+TEST(CutPayloads, TakesAttributesOfManyElements) {
+  ModelProto model = model_of_graph("node { name: 'trees' attribute { name: 'modes' } attribute { name: 'weights' } }");
+  auto& node = *model.mutable_graph()->mutable_node(0);
+  for (int64_t k = 0; k < 2'000'000; ++k) {
+    node.mutable_attribute(0)->add_strings("LEAF");
+    node.mutable_attribute(1)->add_floats(1);
+  }
+  EXPECT_EQ(message_of(cut(model.SerializeAsString())), "");
+}
+
 TEST(CutPayloads, TakesAsManyNodesAsItsLimitSays) {
   const std::string node =
       model_of_graph("node { input: 'a' output: 'b' op_type: 'Relu' }").graph().SerializeAsString();
@@ -165,12 +194,18 @@ INSTANTIATE_TEST_SUITE_P(
                     LimitCase{"attributes", [](ImportLimits& l) { l.attributes_per_node = 3; },
                               "node { " + repeated(3, "attribute { }") + " }",
                               "node { " + repeated(4, "attribute { }") + " }", "at most 3 attributes"},
-                    LimitCase{"ints", [](ImportLimits& l) { l.list_elements = 3; },
-                              "node { attribute { " + repeated(3, "ints: 1 ") + " } }",
-                              "node { attribute { " + repeated(4, "ints: 1 ") + " } }", "lists of at most 3 elements"},
+                    LimitCase{"ints",
+                              [](ImportLimits& l) {
+                                l.memory_bytes = 20000;
+                                l.memory_factor = 0;
+                              },
+                              "node { attribute { " + repeated(500, "ints: 1 ") + " } }",
+                              "node { name: 'n' attribute { name: 'a' " + repeated(1500, "ints: 1 ") + " } }",
+                              "n (): attribute 'a': a model that takes at most 0 MiB"},
                     LimitCase{"inputs", [](ImportLimits& l) { l.list_elements = 3; },
                               "node { " + repeated(3, "input: 'x' ") + " }",
-                              "node { " + repeated(4, "input: 'x' ") + " }", "lists of at most 3 elements"},
+                              "node { " + repeated(4, "input: 'x' ") + " }",
+                              "node 0 (): lists of at most 3 elements expected, a longer one found: input"},
                     LimitCase{"memory",
                               [](ImportLimits& l) {
                                 l.memory_bytes = 20000;

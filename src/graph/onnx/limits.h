@@ -13,7 +13,7 @@ struct ImportLimits {
   int64_t message_depth = 200;
   int64_t name_bytes = 4096;
   int64_t attributes_per_node = 256;
-  int64_t list_elements = 1'000'000;  ///< of an attribute, of a node's inputs
+  int64_t list_elements = 1'000'000;  ///< of a node's inputs, of its outputs
   /// Of all nodes with several bodies: what some of a node's bodies read of the graph around, once for each of the
   /// others.
   int64_t unread_captures = 100'000;

@@ -89,10 +89,21 @@ class Cutter {
   }
 
  private:
+  /// A message that is being walked, as errors call it.
+  struct Frame {
+    const Descriptor* type;
+    const Frame* around;
+    const FieldDescriptor* field;
+    int64_t index;
+    std::string_view name, op_type;  ///< where they came already
+  };
   struct Place {
     int64_t messages = 0, bodies = 0;  ///< around this one
     bool copying = true;               ///< false: an outer message was copied whole
     bool cutting = true;               ///< false: data stay where they are
+    const Frame* around = nullptr;
+    const FieldDescriptor* field = nullptr;  ///< of the message around; nullptr: this is the model
+    int64_t index = 0;                       ///< among those of the field
   };
   /// How often the fields of a message occurred, elements of lists counted.
   using Counts = std::map<uint32_t, int64_t>;
@@ -103,61 +114,98 @@ class Cutter {
   }
 
   Result<void> walk(std::string_view message, const Descriptor* type, const Place& place) {
-    TRY_VOID(enter(type, place));
+    Frame frame{type, place.around, place.field, place.index, {}, {}};
+    TRY_VOID(enter(frame, place));
     Counts counts;
     wire::Reader reader(message);
     for (wire::Field field; !reader.done();) {
       const char* const start = reader.rest().data();
       if (!reader.next(field))
-        return invalid("", "an ONNX model expected, bytes that are no protocol buffer found at offset {}",
+        return invalid(where(frame), "an ONNX model expected, bytes that are no protocol buffer found at offset {}",
                        start - file_.data());
       const FieldDescriptor* known = type->FindFieldByNumber(static_cast<int>(field.number));
       const Descriptor* child = known && field.type == wire::Type::kBytes ? known->message_type() : nullptr;
-      TRY_VOID(count(field, type, known, counts));
-      if (child)
-        TRY_VOID(walk_child(field, type, child, place));
-      else if (place.copying)
+      TRY_VOID(count(field, frame, known, counts));
+      note_name(field, frame);
+      if (child) {
+        Place inner = place;
+        inner.around = &frame;
+        inner.field = known;
+        inner.index = counts[field.number] - 1;
+        TRY_VOID(walk_child(field, type, child, inner));
+      } else if (place.copying) {
         copy_plain(field, type, place);
+      }
     }
     return {};
   }
 
-  Result<void> enter(const Descriptor* type, const Place& place) {
+  Result<void> enter(const Frame& frame, const Place& place) {
     if (place.messages > limits_.message_depth)
-      return invalid("", "messages nested at most {} deep expected, more found", limits_.message_depth);
+      return invalid(where(frame), "messages nested at most {} deep expected, more found", limits_.message_depth);
     if (place.bodies > limits_.body_depth)
-      return invalid("", "bodies nested at most {} deep expected, more found", limits_.body_depth);
-    if (type != types_.node) return spend(facts_of(type).bytes);
+      return invalid(where(frame), "bodies nested at most {} deep expected, more found", limits_.body_depth);
+    if (frame.type != types_.node) return spend(facts_of(frame.type).bytes, frame);
     // Their number bounds what nodes take, here and in the graph.
-    if (++nodes_ > limits_.nodes) return invalid("", "at most {} nodes expected, more found", limits_.nodes);
+    if (++nodes_ > limits_.nodes) return invalid(where(frame), "at most {} nodes expected, more found", limits_.nodes);
     return {};
   }
 
-  Result<void> count(const wire::Field& field, const Descriptor* type, const FieldDescriptor* known, Counts& counts) {
-    if (!known) return spend(static_cast<int64_t>(field.whole.size()) + kElementBytes);
+  Result<void> count(const wire::Field& field, const Frame& frame, const FieldDescriptor* known, Counts& counts) {
+    const Descriptor* type = frame.type;
+    if (!known) return spend(static_cast<int64_t>(field.whole.size()) + kElementBytes, frame);
     if (is_name(*known, types_) && static_cast<int64_t>(field.bytes.size()) > limits_.name_bytes)
-      return invalid("", "{}.{} of at most {} bytes expected, {} found", type->name(), known->name(),
+      return invalid(where(frame), "{}.{} of at most {} bytes expected, {} found", type->name(), known->name(),
                      limits_.name_bytes, field.bytes.size());
     const bool packed = field.type == wire::Type::kBytes && known->is_packable();
     const int64_t elements = packed ? packed_count(*known, field.bytes) : 1;
     const int64_t total = counts[field.number] += elements;
     if (type == types_.node && field.number == NodeProto::kAttributeFieldNumber && total > limits_.attributes_per_node)
-      return invalid("", "at most {} attributes of a node expected, more found", limits_.attributes_per_node);
-    const bool limited = known->is_repeated() && (type == types_.node || type == types_.attribute);
-    if (limited && total > limits_.list_elements)
-      return invalid("", "lists of at most {} elements expected, a longer one found", limits_.list_elements);
+      return invalid(where(frame), "at most {} attributes of a node expected, more found", limits_.attributes_per_node);
+    // Memory bounds the values of attributes.
+    if (known->is_repeated() && type == types_.node && total > limits_.list_elements)
+      return invalid(where(frame), "lists of at most {} elements expected, a longer one found: {}",
+                     limits_.list_elements, known->name());
     if (known->message_type() != nullptr) return {};
     if (is_text(*known))
-      return spend(kElementBytes + (is_payload(field, type) ? 0 : static_cast<int64_t>(field.bytes.size())));
-    return known->is_repeated() ? spend(kGrowth * elements * element_bytes(*known)) : Result<void>();
+      return spend(kElementBytes + (is_payload(field, type) ? 0 : static_cast<int64_t>(field.bytes.size())), frame);
+    return known->is_repeated() ? spend(kGrowth * elements * element_bytes(*known), frame) : Result<void>();
   }
 
-  Result<void> spend(int64_t bytes) {
+  Result<void> spend(int64_t bytes, const Frame& frame) {
     memory_left_ -= bytes;
     if (memory_left_ >= 0) return {};
     return invalid(
-        "", "a model that takes at most {} MiB and {} times its size in memory expected, one that takes more found",
+        where(frame),
+        "a model that takes at most {} MiB and {} times its size in memory expected, one that takes more found",
         limits_.memory_bytes >> 20, limits_.memory_factor);
+  }
+
+  /// What errors call the message.
+  void note_name(const wire::Field& field, Frame& frame) const {
+    const auto number = static_cast<int>(field.number);
+    if (frame.type == types_.node && number == NodeProto::kNameFieldNumber) frame.name = field.bytes;
+    if (frame.type == types_.node && number == NodeProto::kOpTypeFieldNumber) frame.op_type = field.bytes;
+    if (frame.type == types_.attribute && number == AttributeProto::kNameFieldNumber) frame.name = field.bytes;
+    if (frame.type == types_.tensor && number == TensorProto::kNameFieldNumber) frame.name = field.bytes;
+  }
+
+  /// "conv1 (Conv): attribute 'pads'"; what has no name so far by the field that it is: "training_info.algorithm".
+  std::string where(const Frame& frame, int levels = 6) const {
+    if (!frame.around) return "";
+    if (levels == 0) return "…";
+    const std::string around = where(*frame.around, levels - 1);
+    const auto within = [&](std::string_view separator, const std::string& here) {
+      return around.empty() || around == "graph" ? here : fmt::format("{}{}{}", around, separator, here);
+    };
+    if (frame.type == types_.node)
+      return within(": ", frame.name.empty() ? fmt::format("node {} ({})", frame.index, frame.op_type)
+                                             : fmt::format("{} ({})", frame.name, frame.op_type));
+    if (frame.type == types_.attribute && !frame.name.empty())
+      return within(": ", fmt::format("attribute '{}'", frame.name));
+    if (!frame.name.empty()) return within(": ", std::string(frame.name));
+    return within(".", frame.field->is_repeated() ? fmt::format("{}[{}]", frame.field->name(), frame.index)
+                                                  : frame.field->name());
   }
 
   bool is_payload(const wire::Field& field, const Descriptor* type) const {
