@@ -636,6 +636,39 @@ TEST_F(Export, MakesConstantOutputsByNodes) {
   EXPECT_EQ(written.graph().node(0).output(0), "c");
 }
 
+TEST_F(Export, KeepsNamesOfConstantNodesThatStay) {
+  const std::string constant =
+      R"(op_type: "Constant" attribute { name: "value" type: 4 t { name: "of a tensor" data_type: 1 dims: 2 raw_data: "abcdefgh" } })";
+  const ModelProto written = round_trip(graph_model(fmt::format(R"(
+    name: "g" node {{ name: "first" output: "c" {0} }} node {{ name: "second" output: "d" {0} }}
+    node {{ input: "c" input: "d" output: "y" op_type: "Add" }}
+    output {{ name: "y" FLOAT2 }} output {{ name: "c" FLOAT2 }})",
+                                                                constant)));
+  EXPECT_EQ(written.graph().node(0).name(), "first");
+  EXPECT_FALSE(written.graph().node(0).attribute(0).t().has_name());
+  ASSERT_EQ(written.graph().initializer_size(), 1);
+  EXPECT_EQ(written.graph().initializer(0).name(), "d");
+}
+
+TEST_F(Export, SaysOfNodesOfACallWhatIsSaidOfIt) {
+  const ModelProto written = round_trip(model_message(with_types(R"(
+    ir_version: 10 opset_import { version: 21 } opset_import { domain: "local" version: 1 }
+    graph { name: "g" input { name: "x" FLOAT2 } output { name: "y" FLOAT2 }
+      node { input: "x" output: "y" op_type: "F" domain: "local"
+        metadata_props { key: "of call" value: "1" } metadata_props { key: "both" value: "2" } } }
+    functions { name: "F" domain: "local" input: "a" output: "b" opset_import { version: 21 }
+      opset_import { domain: "local" version: 1 }
+      node { input: "a" output: "t" op_type: "Relu" metadata_props { key: "both" value: "3" } }
+      node { input: "t" output: "b" op_type: "G" domain: "local" } }
+    functions { name: "G" domain: "local" input: "a" output: "b" opset_import { version: 21 }
+      node { input: "a" output: "b" op_type: "Neg" } })")));
+  std::vector<std::string> said;
+  for (const auto& node : written.graph().node())
+    for (const auto& entry : node.metadata_props())
+      said.push_back(node.op_type() + " " + entry.key() + " " + entry.value());
+  EXPECT_THAT(said, ElementsAre("Relu both 3", "Relu of call 1", "Neg of call 1", "Neg both 2"));
+}
+
 TEST_F(Export, WritesSparseInitializersSparse) {
   const ModelProto written = round_trip(model_of_graph(R"(
     name: "g" node { input: "x" input: "w" output: "y" op_type: "Add" }

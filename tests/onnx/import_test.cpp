@@ -461,6 +461,23 @@ TEST(Import, CountsWhatStandsInTheFile) {
   EXPECT_EQ(report.operators.at("local.F"), 1);
 }
 
+/// Each node of a call has what is said of the call.
+TEST(Import, CountsWhatIsSaidOfCalls) {
+  ModelProto model = model_message(with_types(
+      HEAD CALL("") "functions { name: 'F' domain: 'local' input: 'a' output: 'b' opset_import { version: 21 } }"));
+  auto& said = *model.mutable_graph()->mutable_node(0)->add_metadata_props();
+  said.set_key("long");
+  said.set_value(std::string(10000, 'x'));
+  auto& function = *model.mutable_functions(0);
+  for (int k = 0; k < 20000; ++k) {
+    auto& node = *function.add_node();
+    node.set_op_type("Relu");
+    node.add_input("a");
+    node.add_output(k == 0 ? "b" : fmt::format("b{}", k));
+  }
+  EXPECT_THAT(message_of(import_message(model)), HasSubstr("functions: nodes that take at most"));
+}
+
 TEST(Import, CountsExpandedCallsBeforeItMakesThem) {
   ModelProto model = model_message(with_types(HEAD CALL("")));
   const auto add_function = [&](const std::string& name, const std::string& body) {

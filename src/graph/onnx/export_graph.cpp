@@ -155,7 +155,7 @@ class GraphWriter {
     return info(value, name, declared ? *value.declared : value.type);
   }
 
-  void write_constant_nodes(GraphProto& proto) const {
+  void write_constant_nodes(GraphProto& proto) {
     const std::vector<int> uses = graph_.use_counts();
     for (const ValueId id : graph_.values()) {
       if (!is_constant_node(id) || uses[id.index] == 0) continue;
@@ -170,6 +170,8 @@ class GraphWriter {
       attribute.set_type(onnx_proto::AttributeProto::TENSOR);
       *attribute.mutable_t() = tensor_message("", *value.constant);
       attribute.mutable_t()->MergeFrom(extra.tensor());
+      attribute.mutable_t()->clear_name();
+      if (!extra.tensor().name().empty()) node.set_name(unique_node_name(extra.tensor().name()));
       if (!role(id).output && says_more(extra)) *proto.add_value_info() = info(value, name, value.type);
     }
   }
@@ -253,11 +255,13 @@ class GraphWriter {
     if (extra.sparse())
       if (auto sparse = sparse_message(name, *value.constant)) {
         sparse->mutable_values()->MergeFrom(extra.tensor());
+        sparse->mutable_values()->set_name(name);
         *proto.add_sparse_initializer() = std::move(*sparse);
         return;
       }
     onnx_proto::TensorProto header = tensor_header(name, *value.constant);
     header.MergeFrom(extra.tensor());
+    header.set_name(name);
     if (!is_body_) {
       exported_.initializers.push_back({std::move(header), *value.constant});
       return;

@@ -125,6 +125,9 @@ class Library {
                        node.op_type());
       TRY(call, measure(*function, limits, depth + 1));
       add_size(total, *call, 1);
+      int64_t metadata = 0;
+      for (const auto& entry : node.metadata_props()) metadata += static_cast<int64_t>(entry.SpaceUsedLong());
+      total.bytes = te::saturating_add(total.bytes, te::saturating_mul(metadata, call->nodes));
     }
     int64_t height = 0;
     for (const AttributeProto& attribute : node.attribute()) {
@@ -190,7 +193,7 @@ class Inliner {
  public:
   Inliner(const FunctionProto& function, const NodeProto& call, std::string prefix,
           const std::map<std::string, int64_t>& model_opsets)
-      : prefix_(std::move(prefix)) {
+      : call_(call), prefix_(std::move(prefix)) {
     for (int i = 0; i < call.output_size(); ++i)  // what the call does not want may be read inside all the same
       if (!call.output(i).empty()) names_[function.output(i)] = call.output(i);
     for (int i = 0; i < function.input_size(); ++i)
@@ -204,7 +207,15 @@ class Inliner {
     }
   }
 
-  NodeProto copy(const NodeProto& node) const { return copy(node, names_); }
+  /// What is said of the call is said of each node that stands for it, unless that says another thing itself.
+  NodeProto copy(const NodeProto& node) const {
+    NodeProto result = copy(node, names_);
+    std::unordered_set<std::string_view> own;
+    for (const auto& entry : node.metadata_props()) own.insert(entry.key());
+    for (const auto& entry : call_.metadata_props())
+      if (!own.contains(entry.key())) *result.add_metadata_props() = entry;
+    return result;
+  }
 
  private:
   using Names = std::unordered_map<std::string, std::string>;
@@ -260,6 +271,7 @@ class Inliner {
     for (NodeProto& node : *body.mutable_node()) node = copy(node, names);
   }
 
+  const NodeProto& call_;
   std::string prefix_;
   Names names_;
   std::unordered_map<std::string, const AttributeProto*> attributes_;

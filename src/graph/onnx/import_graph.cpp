@@ -82,6 +82,7 @@ ValueExtra constant_extra(const NodeProto& node) {
   ValueExtra extra;
   onnx_proto::TensorProto& rest = *extra.mutable_tensor();
   if (node.attribute(0).has_t()) rest = rest_of(node.attribute(0).t());
+  if (node.has_name()) rest.set_name(node.name());
   if (node.has_doc_string()) rest.set_doc_string(node.doc_string());
   rest.mutable_metadata_props()->MergeFrom(node.metadata_props());
   return extra;
