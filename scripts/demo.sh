@@ -17,7 +17,8 @@ scripts/setup.sh program
 }
 steps=$(ninja -C build -n isomer isomer-verify isomer-fill | grep -c '^\[' || true)
 if [ "$steps" -gt 1 ]; then
-  say "building the program: $steps steps of about 8 s each on $jobs cores, $((steps * 8 / jobs / 60 + 1)) min or less"
+  minutes=$((steps * 8 / jobs / 60 + 1))
+  say "building the program: $steps steps of 8 to 16 s each on $jobs cores, $minutes to $((2 * minutes)) min"
 fi
 NINJA_STATUS='[%f/%t, %e s] ' ninja -C build -j "$jobs" isomer isomer-verify isomer-fill >&2
 
