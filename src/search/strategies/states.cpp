@@ -118,7 +118,6 @@ bool Expander::count(Effort effort) {
 }
 
 bool Expander::cost(Child& child, Effort effort) {
-  if (effort == Effort::kMeasure && !is_late() && !is_proved(child)) return false;
   if (!count(effort)) return false;
   const auto change = changes_.change(child.parent->program, child.rewritten, effort);
   if (!change.ok()) return false;
@@ -127,7 +126,9 @@ bool Expander::cost(Child& child, Effort effort) {
 }
 
 bool Expander::measure(Child& child) {
-  return child.cost.is_measured ? is_proved(child) : cost(child, Effort::kMeasure);
+  // There is no time for a proof either.
+  if (!child.cost.is_measured && is_late()) return false;
+  return is_proved(child) && (child.cost.is_measured || cost(child, Effort::kMeasure));
 }
 
 bool Expander::cost(State& state, Effort effort) {
@@ -198,8 +199,8 @@ StatePtr Expander::one_after_the_other(std::span<const Child* const> children, b
     if (!rules_.is_still_there(state->program, each->match)) continue;
     auto made = rewritten(state->program, each->match, computing(state->program) + limits_.added);
     if (!made) continue;
-    Child child{state, each->match, *std::move(made), {}, 0, {}};
-    if (cost(child, Effort::kMeasure) && (!must_save || saves(child))) state = state_of(std::move(child));
+    Child child{state, each->match, *std::move(made), {}, 0, {0, false}};
+    if (measure(child) && (!must_save || saves(child))) state = state_of(std::move(child));
   }
   if (state->depth == first_depth) return nullptr;
   most_ = std::max(most_, computing(state->program) + limits_.growth);
