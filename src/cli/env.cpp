@@ -2,9 +2,12 @@
 #include <unistd.h>
 
 #include <array>
+#include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <sstream>
 
 #include "backends/find_library.h"
 #include "cli/commands.h"
@@ -15,6 +18,7 @@
 #include "util/memory_limit.h"
 #include "util/threads.h"
 #include "util/version.h"
+#include "verify/prover/smt.h"
 
 namespace isomer::cli {
 namespace {
@@ -63,6 +67,18 @@ json place(const backends::ForeignLibrary& library) {
   return found.empty() ? json(nullptr) : json(found);
 }
 
+/// Where the shell would find it; null where it would not.
+json program(const std::string& name) {
+  const char* const path = std::getenv("PATH");
+  std::istringstream folders(path ? path : "");
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    const std::filesystem::path file = std::filesystem::path(folder) / name;
+    std::error_code error;
+    if (std::filesystem::is_regular_file(file, error) && access(file.c_str(), X_OK) == 0) return file.string();
+  }
+  return nullptr;
+}
+
 /// The driver's devices; null where there is no driver that starts.
 json gpus() {
   const auto found = runtime::cuda::gpus();
@@ -99,7 +115,7 @@ json environment() {
           {"threads", available_threads()},
           {"memory", {{"available_gb", gigabytes(machine_memory())}, {"limit_gb", gigabytes(default_limit())}}},
           {"llvm", ISOMER_LLVM_VERSION},
-          {"z3", place({"ISOMER_Z3", {"libz3.so.4", "libz3.so"}})},
+          {"z3", program(verify::SolverOptions().program)},
           {"xgboost", place(backends::xgboost_library())},
           {"cuda", cuda()},
           {"cudnn", place(backends::cudnn_library())},
