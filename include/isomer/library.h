@@ -16,7 +16,7 @@ namespace isomer {
 struct LibraryRule {
   std::string name;
   std::string statement;  ///< LEFT ; … = RIGHT ; …, as `isomer library list` prints it
-  std::string fp_class;   ///< "exact", "sign of zero", "finite", "reassociated", "unsafe"
+  std::string fp_class;   ///< "exact", "sign-of-zero", "finite", "reassociated", "unsafe"
   int64_t laws = 0;       ///< uses of laws in its proof
 };
 

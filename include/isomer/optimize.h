@@ -40,7 +40,7 @@ struct OptimizeOptions {
   bool check = true;                ///< runs old and new side by side
   int check_runs = 2;               ///< input sets of the check
   bool proof = true;                ///< writes one
-  std::string records;              ///< file of measured times; empty: in the user's cache
+  std::string records;              ///< file of measured times; empty: in the user's cache, none for any runtime
   std::string onnxruntime;          ///< its shared library; empty: searched for
   int threads = 0;                  ///< 0: as many as this process may use
   uint64_t seed = 0;
@@ -54,7 +54,7 @@ struct OptimizedStep {
   std::string rule;                ///< or pass
   std::string where;               ///< a node
   std::optional<double> saved_us;  ///< where the search chose it
-  std::string fp_class;            ///< "exact", "sign of zero", "finite", "reassociated", "unsafe"
+  std::string fp_class;            ///< "exact", "sign-of-zero", "finite", "reassociated", "unsafe"
 };
 
 struct Optimized {

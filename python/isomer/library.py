@@ -18,7 +18,7 @@ class Rule:
     """A proved rule: its left side may be replaced by its right side, and the other way round."""
     name: str
     statement: str  #: LEFT ; … = RIGHT ; …
-    fp_class: str   #: "exact", "sign of zero", "finite", "reassociated", "unsafe"
+    fp_class: str   #: "exact", "sign-of-zero", "finite", "reassociated", "unsafe"
     laws: int       #: uses of laws in its proof
 
 

@@ -23,17 +23,6 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-std::string_view class_name(FloatClass fp_class) {
-  switch (fp_class) {
-    case FloatClass::kExact: return "exact";
-    case FloatClass::kSignOfZero: return "sign of zero";
-    case FloatClass::kFinite: return "finite";
-    case FloatClass::kReassociated: return "reassociated";
-    case FloatClass::kUnsafe: return "unsafe";
-  }
-  return "";
-}
-
 constexpr double kLeastCheckSeconds = 1;
 
 bool has_bodies(const Graph& graph) {
@@ -199,10 +188,8 @@ json optimize_json(const std::string& model, const OptimizeChoices& choices, con
   const auto& raced = outcome.made.raced;
   json steps = json::array();
   const auto add = [&](const OptimizeStep& step, json gain) {
-    steps.push_back({{"rule", step.rule},
-                     {"where", step.where},
-                     {"gain_us", std::move(gain)},
-                     {"fp_class", class_name(step.fp_class)}});
+    steps.push_back(
+        {{"rule", step.rule}, {"where", step.where}, {"gain_us", std::move(gain)}, {"fp_class", name(step.fp_class)}});
   };
   const substitutions::Derived& derived = outcome.made.derived;
   for (const OptimizeStep& step : derived.before.steps) add(step, nullptr);
