@@ -127,7 +127,8 @@ Result<std::unique_ptr<backends::Peer>> open_peer(const std::string& name, Bench
 Result<void> check_choices(const BenchChoices& choices) {
   for (const std::string& name : choices.against)
     if (name != "onnxruntime" && name != "onednn" && !is_gpu_peer(name))
-      return Error{ErrorKind::kUsage, "--against", "onnxruntime or onednn expected, '" + name + "' found"};
+      return Error{ErrorKind::kUsage, "--against",
+                   "onnxruntime, onednn, cudnn or cublaslt expected, '" + name + "' found"};
   if (!choices.against.empty() && is_artifact(choices.model))
     return Error{ErrorKind::kUsage, "--against",
                  "a model for the peer expected, '" + choices.model + "' is an artifact; name it with --model"};
