@@ -19,7 +19,7 @@ enum class FailureKind {
   invalid,      ///< what was given breaks a rule of its format
   unsupported,  ///< well-formed, but beyond what this version can do
   usage,        ///< the call is wrong
-  mismatch,     ///< a check or a comparison failed
+  mismatch,     ///< a check or a comparison failed; of Session::run: these inputs can't be computed with
   stopped,
   bug,  ///< of Isomer
 };

@@ -114,6 +114,8 @@ void add_compile(CLI::App& app, int& exit) {
       ->excludes("--untuned");
   add_graphs_option(*command, options->choices);
   options->add_to(*command);
+  command->get_option("--dim")->description(
+      "Bind a symbolic dim: batch=8; of several, batch=1,8,32, the artifact has a variant each");
   command->callback([options, &exit] {
     const auto done = run(*options);
     exit = done.ok() ? *done : report_failed(*options, done.error());

@@ -138,7 +138,7 @@ void CommonOptions::add_general_to(CLI::App& app) {
       });
   app.parse_complete_callback([this] { limit_process(memory_limit(), thread_count()); });
   app.add_flag("--json", json, "Print one JSON object on standard output");
-  app.add_flag("-q,--quiet", quiet, "No progress, no notes");
+  app.add_flag("-q,--quiet", quiet, "No progress, no notes, no summary of what was written");
   app.add_flag("-v,--verbose", verbosity, "Tell more (twice: everything)");
 }
 

@@ -43,7 +43,8 @@ CLI::Option* add_time_option(CLI::App& app, std::optional<double>& seconds, cons
 
 void add_records_option(CLI::App& app, std::string& file) {
   app.add_option("--records", file,
-                 "Where measured times are kept; isomer/records.sqlite in the user's cache unless given");
+                 "Where measured times are kept; isomer/records.sqlite in the user's cache unless given (optimize "
+                 "--for any keeps none)");
 }
 
 void add_search_options(CLI::App& app, SearchChoices& choices) {
@@ -94,10 +95,10 @@ void add_compile_options(CLI::App& app, CompileChoices& choices) {
          "--target", choices.target,
          "cpu, cpu=NAME as LLVM calls it, cuda (the GPU here) or cuda=sm_90a; of compile also several: cuda=sm_90a,cpu")
       ->capture_default_str();
-  app.add_option(
-         "--level", choices.level,
-         fmt::format("Of optimization; 3: searched over proved rules and measured (default: {}, with --schedule 2)",
-                     choices.usual_level))
+  app.add_option("--level", choices.level,
+                 fmt::format("Of optimization; 3: searched over proved rules and measured (default: {}; 2 with "
+                             "--schedule or for a GPU)",
+                             choices.usual_level))
       ->check(CLI::Range(0, 3));
   app.add_option(
          "--without", choices.without,
