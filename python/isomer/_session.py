@@ -99,8 +99,9 @@ class ExecutionMode(enum.IntEnum):
 
 
 class SessionOptions:
-    """`intra_op_num_threads`, `graph_optimization_level` (ORT_ENABLE_BASIC: bit-exact changes alone) and `enable_profiling`
-    count; what else ONNX Runtime's has may be set, and changes nothing."""
+    """`intra_op_num_threads`, `graph_optimization_level` (ORT_ENABLE_BASIC: bit-exact changes alone), `enable_profiling`,
+    `profile_file_prefix` and `add_free_dimension_override_by_name` count; what else ONNX Runtime's has may be set, and
+    changes nothing."""
 
     def __init__(self):
         self.intra_op_num_threads = 0
