@@ -29,8 +29,8 @@ optimizations on one thread:
   fast         as reassociate; and where NaN or infinity is found, overflow may have lost the element
 
 A failure is kept in FOLDER as SEED-I.onnx with SEED-I.npz, and cut to the nodes before one value where it still fails.
-FILE gets a line of JSON a model, and models that it has are not checked again: a run that was stopped goes on. Exit
-status 1 where any failed.
+FILE gets a line of JSON a model, and models that it has, checked in the same way, are not checked again: a run that was
+stopped goes on. How many models each program made is said in the end. Exit status 1 where any failed.
 """
 
 import argparse
@@ -778,22 +778,34 @@ class Reference:
             self.all = [each.name for each in shown.graph.output], Runtime(shown)
         return dict(zip(self.all[0], self.all[1].outputs(feeds)))
 
-    def is_usual(self, feeds):
-        """No value comes near an overflow, nor does a square where there are some."""
-        most = 1e18 if any(node.op_type in SQUARING for node in self.model.graph.node) else 1e36
-        constants = (numpy_helper.to_array(each) for each in self.model.graph.initializer)
-        return all(np.isfinite(array).all() and np.abs(array.astype(np.float64)).max(initial=0) < most
-                   for array in (*self.values(feeds).values(), *feeds.values(), *constants) if array.dtype.kind == "f"
-                   and array.dtype != np.float16) and not any(
-                       np.abs(array.astype(np.float64)).max(initial=0) > 1e4 or np.isnan(array).any()
-                       for array in self.values(feeds).values() if array.dtype == np.float16)
+    def arrays(self, feeds):
+        """All that there are, by name."""
+        return {**{each.name: numpy_helper.to_array(each) for each in self.model.graph.initializer}, **feeds,
+                **self.values(feeds)}
 
-    def has_undefined_casts(self, feeds):
-        """To integers, of floats that are none: ONNX Runtime then gives what its choice of instructions gives, and
-        makes one cast of two even without optimizations."""
-        values = {**{each.name: numpy_helper.to_array(each) for each in self.model.graph.initializer}, **feeds,
-                  **self.values(feeds)}
-        cast = {}
+    def is_usual(self, feeds, names):
+        """None of these values comes near an overflow, nor does a square where there are some."""
+        squares = any(node.op_type in SQUARING for node in self.model.graph.node if not names.isdisjoint(node.output))
+        most = 1e18 if squares else 1e36
+        arrays = [array for name, array in self.arrays(feeds).items() if name in names and array.dtype.kind == "f"]
+        return all(np.isfinite(array).all() and
+                   np.abs(array.astype(np.float64)).max(initial=0) < (1e4 if array.dtype == np.float16 else most)
+                   for array in arrays)
+
+    def behind(self, name):
+        """Names of the values that this one is made of, and its own."""
+        names = {name}
+        for node in reversed(self.model.graph.node):
+            if not names.isdisjoint(node.output):
+                names.update(node.input)
+                names.update(each for attribute in node.attribute for inner in attribute.g.node for each in inner.input)
+        return names
+
+    def undefined_casts(self, feeds):
+        """Names of casts to integers of floats that are none: ONNX Runtime then gives what its choice of instructions
+        gives, and makes one cast of two even without optimizations."""
+        values = self.arrays(feeds)
+        cast, undefined = {}, set()
         for node in self.model.graph.node:
             array = cast.get(node.input[0], values.get(node.input[0])) if node.op_type == "Cast" else None
             to = helper.tensor_dtype_to_np_dtype(node.attribute[0].i) if node.op_type == "Cast" else None
@@ -802,13 +814,12 @@ class Reference:
                 range_of = np.iinfo(to)
                 whole = np.trunc(array.astype(np.float64))
                 if not ((whole >= range_of.min) & (whole < 2.0**(range_of.bits - (to.kind == "i")))).all():
-                    return True
-        return False
+                    undefined.add(node.output[0])
+        return undefined
 
     def moved(self, feeds, rng):
         """Outputs with noise where nodes round."""
-        arrays = {**{each.name: numpy_helper.to_array(each) for each in self.model.graph.initializer}, **feeds,
-                  **self.values(feeds)}
+        arrays = self.arrays(feeds)
         noisy = onnx.ModelProto()
         noisy.CopyFrom(self.model)
         del noisy.graph.node[:]
@@ -846,49 +857,59 @@ class Reference:
         return evaluated(noisy, feeds)
 
     def judge(self, feeds, expected, found, mode):
-        """(what is wrong, what else there is to say), each a sentence or nothing."""
-        wrong = first_of(bits_differ if mode == "strict" else values_differ, self.model, expected, found)
-        if not wrong:
-            return None, None
-        if self.has_undefined_casts(feeds):
-            return None, "differs where casts are undefined"
-        if mode == "strict":
-            return wrong, None
-        if not self.is_usual(feeds):
-            return None, "differs where nothing is promised"
+        """(what is wrong, what else there is to say), each a sentence or nothing; what excuses an output excuses no
+        other one."""
+        undefined = moved = said = None
+        for k, (port, a, b) in enumerate(zip(self.model.graph.output, expected, found)):
+            wrong = bits_differ(a, b) if mode == "strict" else values_differ(a, b)
+            if not wrong:
+                continue
+            if undefined is None:
+                undefined = self.undefined_casts(feeds)
+            names = self.behind(port.name)
+            note = None
+            if not names.isdisjoint(undefined):
+                note = "differs where casts are undefined"
+            elif mode != "strict" and not self.is_usual(feeds, names):
+                note = "differs where nothing is promised"
+            elif mode != "strict":
+                if moved is None:
+                    moved = self.all_moved(feeds)
+                wrong, note = judge_by_noise(a, b, [each[k] for each in moved], mode)
+            if not note:
+                return f"{port.name}: {wrong}", None
+            said = said or note
+        return None, said
+
+    def all_moved(self, feeds):
+        """Nothing where it depends on rounding whether it runs at all."""
         rng = np.random.default_rng(0)
         try:
-            moved = [self.moved(feeds, rng) for _ in range(NOISES)]
-        except Exception:  # it depends on rounding whether it runs at all
-            return None, "rounding decides"
-        for k, (port, a, b) in enumerate(zip(self.model.graph.output, expected, found)):
-            if not values_differ(a, b):
-                continue
-            others = [each[k] for each in moved]
-            if any(each.shape != a.shape for each in others):
-                return None, "rounding decides"
-            if a.shape != b.shape or a.dtype != b.dtype:
-                return f"{port.name}: {values_differ(a, b)}", None
-            if a.dtype.kind != "f":
-                if any((each != a).any() for each in others):
-                    return None, "rounding decides"
-                return f"{port.name}: {values_differ(a, b)}", None
-            if any(not np.isfinite(each).all() for each in others):
-                return None, "rounding decides"
-            a, b = a.astype(np.float64), b.astype(np.float64)
-            counted = np.isfinite(b) if mode == "fast" else np.ones(b.shape, bool)
-            spread = max(np.abs(each.astype(np.float64) - a).max() for each in others)
-            bound = TOLERANCE * np.abs(a).max() + GROWTH * spread
-            if not (np.abs(a - b)[counted] <= bound).all():
-                return f"{port.name}: {values_differ(a, b)}, {bound:.3g} allowed", None
-        return None, "rounding decides how much"
+            return [self.moved(feeds, rng) for _ in range(NOISES)]
+        except Exception:
+            return []
 
 
-def first_of(differ, model, expected, found):
-    for port, a, b in zip(model.graph.output, expected, found):
-        if wrong := differ(a, b):
-            return f"{port.name}: {wrong}"
-    return None
+def judge_by_noise(a, b, others, mode):
+    """Of an output that differs by more than usual, beside what it is where nodes round otherwise: what is wrong, or why
+    nothing is."""
+    if not others or any(each.shape != a.shape for each in others):
+        return None, "rounding decides"
+    if a.shape != b.shape or a.dtype != b.dtype:
+        return values_differ(a, b), None
+    if a.dtype.kind != "f":
+        is_decided = any((each != a).any() for each in others)
+        return (None, "rounding decides") if is_decided else (values_differ(a, b), None)
+    if any(not np.isfinite(each).all() for each in others):
+        return None, "rounding decides"
+    difference = values_differ(a, b)
+    a, b = a.astype(np.float64), b.astype(np.float64)
+    counted = np.isfinite(b) if mode == "fast" else np.ones(b.shape, bool)
+    spread = max(np.abs(each.astype(np.float64) - a).max() for each in others)
+    bound = TOLERANCE * np.abs(a).max() + GROWTH * spread
+    if not (np.abs(a - b)[counted] <= bound).all():
+        return f"{difference}, {bound:.3g} allowed", None
+    return None, "rounding decides how much"
 
 
 def bits_differ(a, b):
@@ -939,22 +960,26 @@ def is_runtime_alone(model, written, feeds, expected, found):
     return True
 
 
-def is_decided_by_rounding(model, feeds, expected, found):
-    """Of what `isomer run` gives, whose own functions round otherwise than the runtime's."""
-    wrong, note = Reference(model).judge(feeds, expected, found, "reassociate")
-    if not wrong or note:
-        return True
-    # What cancels may leave a rounding of either sign in the runtime's, and none in that of another.
-    for port, a, b in zip(model.graph.output, expected, found):
-        if values_differ(a, b, RUN_TOLERANCE, 1):
-            made, given = cut(model, port.name, feeds)
+def judge_run(reference, feeds, expected, found):
+    """Of what `isomer run` gives, whose own functions round otherwise than the runtime's: as Reference.judge."""
+    said = None
+    for k, (port, a, b) in enumerate(zip(reference.model.graph.output, expected, found)):
+        if not values_differ(a, b, RUN_TOLERANCE, 1):
+            continue
+        alone = [(b if at == k else each) for at, each in enumerate(expected)]
+        wrong, note = reference.judge(feeds, expected, alone, "reassociate")
+        if wrong:
+            # What cancels may leave a rounding of either sign in the runtime's, and none in that of another.
+            made, given = cut(reference.model, port.name, feeds)
             try:
                 other = ReferenceEvaluator(made).run(None, given)
             except Exception:  # it lacks operators
-                return False
+                return wrong, None
             if values_differ(np.asarray(other[0]), b):
-                return False
-    return True
+                return wrong, None
+            note = "another runtime rounds so"
+        said = said or note
+    return None, said
 
 
 def called(command):
@@ -1031,10 +1056,11 @@ def failure_of(model, feeds, options, index):
             return "run", f"exit {status} {said}"
         found = np.load(folder / "found.npz")
         found = [found[each.name] for each in model.graph.output]
-        wrong = first_of(lambda a, b: values_differ(a, b, RUN_TOLERANCE, 1), model, expected, found)
-        if wrong and not is_decided_by_rounding(model, feeds, expected, found):
+        with np.errstate(all="ignore"):
+            wrong, note = judge_run(reference, feeds, expected, found)
+        if wrong:
             return "run", wrong
-        return None, [*notes, "run: rounding decides"] if wrong else notes
+        return None, [*notes, f"run: {note}"] if note else notes
 
 
 def cut(model, output, feeds):
@@ -1084,17 +1110,21 @@ def checked(index, options):
         np.savez(options.keep / f"{options.seed}-{index}.npz", **given)
         said += f" ({len(small.graph.node)} of {len(model.graph.node)} nodes: " \
                 f"{' '.join(each.op_type for each in small.graph.node)})"
-    return {"seed": options.seed, "index": index, "level": options.level, "fp": mode_of(index, options),
-            "failed": stage, "said": said, "nodes": [each.op_type for each in model.graph.node],
+    return {**asked(index, options), "failed": stage, "said": said, "nodes": [each.op_type for each in model.graph.node],
             "seconds": round(time.monotonic() - begin, 2)}
+
+
+def asked(index, options):
+    """What a row of results is of."""
+    return {"seed": options.seed, "index": index, "level": options.level, "fp": mode_of(index, options),
+            "time": options.time, "proof_every": options.proof_every, "run": not options.no_run}
 
 
 def child(index, options, sending):
     try:
         sending.send(checked(index, options))
     except Exception as error:
-        sending.send({"seed": options.seed, "index": index, "level": options.level, "fp": mode_of(index, options),
-                      "failed": "script", "said": repr(error)[:300], "nodes": [], "seconds": 0})
+        sending.send({**asked(index, options), "failed": "script", "said": repr(error)[:300], "nodes": [], "seconds": 0})
 
 
 def results_of(indices, options):
@@ -1120,8 +1150,7 @@ def results_of(indices, options):
                 result = None
             process.kill()
             process.join()
-            yield result or {"seed": options.seed, "index": index, "level": options.level,
-                             "fp": mode_of(index, options), "failed": "peer", "nodes": [], "seconds": MOST_SECONDS,
+            yield result or {**asked(index, options), "failed": "peer", "nodes": [], "seconds": MOST_SECONDS,
                              "said": "the runtime " + ("crashed" if receiving in ready else "did not end")}
 
 
@@ -1145,23 +1174,28 @@ def main():
     if options.results and options.results.exists():
         for line in options.results.read_text().splitlines():
             each = json.loads(line)
-            if each["seed"] == options.seed and each["level"] == options.level and each["index"] in indices:
+            if each["index"] in indices and each.items() >= asked(each["index"], options).items():
                 done[each["index"]] = each
+    program = subprocess.run([options.isomer, "--version"], capture_output=True, text=True, check=True).stdout.strip()
     for result in results_of([each for each in indices if each not in done], options):
+        result["program"] = program
         done[result["index"]] = result
         if options.results:
             with options.results.open("a") as file:
                 file.write(json.dumps(result) + "\n")
         if result["failed"]:
             print(f"{result['seed']}-{result['index']}: {result['fp']}: {result['failed']}: {result['said']}", flush=True)
-    notes, operators, modes = collections.Counter(), collections.Counter(), collections.Counter()
+    notes, operators, modes, programs = (collections.Counter() for _ in range(4))
     for result in done.values():
         operators.update(result["nodes"])
+        programs[result["program"]] += 1
         modes[result["fp"]] += 1
         if not result["failed"]:
             notes.update(each[:100] for each in result["said"])
     for note, count in notes.most_common():
         print(f"{count} {note}")
+    for program, count in programs.items():
+        print(f"{count} by {program}")
     failed = sum(result["failed"] is not None for result in done.values())
     print(f"{len(done)} models ({', '.join(f'{count} {mode}' for mode, count in modes.items())}), "
           f"{sum(operators.values())} nodes of {len(operators)} operators, {failed} failed")
