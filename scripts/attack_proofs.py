@@ -21,9 +21,10 @@ An attack is made twice: on the proof as it is, which knows the models' hashes, 
 with the hashes of the models as they are now: equality is never a hash. `verify` runs neither model (--no-check).
 It must exit with 1 or 3; but an input may be changed such that the output is its function still (a Slice that ends
 later beyond the end), or such that it cannot be run any more (an index out of range): what a proof signed again is
-accepted for is compared by `isomer compare`. Attack I of a seed and a model is always the same, `--only I` makes it
-again; FILE gets a line of JSON an attack, those that it has are not made again. Exit status 1 where anything else was
-accepted, or where verify crashed.
+accepted for is compared by `isomer compare`. A float that was changed by a bit is changed by much before: else compare
+would call both equal, whatever reads it. Attack I of a seed and a model is always the same, `--only I` makes it again;
+FILE gets a line of JSON an attack, those that it has of the level are not made again. Exit status 1 where anything else
+was accepted, or where verify crashed.
 """
 
 import argparse
@@ -141,10 +142,15 @@ class Bytes:
             file.write(data)
 
 
+def much_more(floats):
+    return np.where(np.isfinite(floats), 3 * floats + 1, 1).astype(floats.dtype)
+
+
 class Attack:
     def __init__(self, model, folder, rng):
         self.model, self.folder, self.rng = model, folder, rng
         self.undone = []  # bytes of files to put back
+        self.enlarge = lambda: None  # makes floats that were changed differ by much
 
     def one_of(self, items):
         items = list(items)
@@ -177,8 +183,16 @@ class Attack:
         where.write(at, data)
 
     def undo(self):
-        for where, at, data in self.undone:
+        for where, at, data in reversed(self.undone):
             where.write(at, data)
+
+    def enlarge_bytes(self, tensor, where, at, count):
+        """Of the elements that these bytes are of, where they are floats."""
+        dtype = onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type)
+        if dtype.kind != "f":
+            return
+        begin, end = at // dtype.itemsize * dtype.itemsize, -(-(at + count) // dtype.itemsize) * dtype.itemsize
+        self.put(where, begin, much_more(np.frombuffer(where.read(begin, end - begin), dtype)).tobytes())
 
     def weight(self):
         tensor = self.one_of(tensors_of(self.model))
@@ -187,6 +201,7 @@ class Attack:
         data, _ = self.flipped(where.read(at, 1))
         said = f"{tensor.name}, byte {at} of {where.size}: {where.read(at, 1)[0]} to {data[0]}"
         self.put(where, at, data)
+        self.enlarge = lambda: self.enlarge_bytes(tensor, where, at, 1)
         return said
 
     def collision(self):
@@ -211,6 +226,7 @@ class Attack:
         repaired = second ^ step(start, first) ^ step(start, other)
         self.put(where, 8 * lane, other.to_bytes(8, "little"))
         self.put(where, 64 + 8 * lane, repaired.to_bytes(8, "little"))
+        self.enlarge = lambda: [self.enlarge_bytes(tensor, where, at, 8) for at in (8 * lane, 64 + 8 * lane)]
         return f"{tensor.name}, lane {lane}, bit {bit}"
 
     def attribute(self):
@@ -224,6 +240,11 @@ class Attack:
         if kind == onnx.AttributeProto.FLOAT:
             before = attribute.f
             attribute.f = float(np.frombuffer(self.flipped(np.float32(before).tobytes())[0], np.float32)[0])
+
+            def enlarge():
+                attribute.f = float(much_more(np.float32(attribute.f)))
+
+            self.enlarge = enlarge
             return said + f"{before} to {attribute.f}"
         if kind == onnx.AttributeProto.STRING:
             before, attribute.s = attribute.s, self.flipped(attribute.s)[0]
@@ -233,8 +254,11 @@ class Attack:
             before, attribute.ints[k] = attribute.ints[k], self.flipped_integer(attribute.ints[k], 63)
             return said + f"{before} to {attribute.ints[k]} at {k}"
         if kind == onnx.AttributeProto.TENSOR and attribute.t.raw_data:
-            attribute.t.raw_data, where = self.flipped(attribute.t.raw_data)
-            return said + where
+            where, before = Bytes(attribute.t, self.folder), attribute.t.raw_data
+            attribute.t.raw_data, what = self.flipped(before)
+            at = next(k for k, byte in enumerate(attribute.t.raw_data) if byte != before[k])
+            self.enlarge = lambda: self.enlarge_bytes(attribute.t, where, at, 1)
+            return said + what
         raise Unfit
 
     def operator(self):
@@ -355,14 +379,19 @@ class Files:
                 line = "input" if side == self.input else "output"
                 proof = re.sub(f"^{line} [0-9a-f]{{32}}$", f"{line} {hash_now}", self.proof.read_text(), flags=re.M)
                 (self.folder / "signed.proof").write_text(proof)
-                signed, why = self.verdict([*files, self.folder / "signed.proof"])
-            compared, _ = called([self.options.isomer, "compare", *files, "-q", *self.shapes]) \
-                if 0 in (plain, signed) else (None, "")
+                signed, other = self.verdict([*files, self.folder / "signed.proof"])
+                why = f"{why}; {other}"
+            compared = None
+            if 0 in (plain, signed):
+                attack.enlarge()
+                file.write_bytes(changed.SerializeToString())
+                compared, other = called([self.options.isomer, "compare", *files, "-q", *self.shapes])
+                why = f"{why}; {other}"
         finally:
             attack.undo()
-        return {"model": self.input.stem, "seed": self.options.seed, "index": index,
+        return {"model": self.input.stem, "seed": self.options.seed, "level": self.options.level, "index": index,
                 "side": "input" if side == self.input else "output", "kind": kind, "said": said, "plain": plain,
-                "signed": signed, "compared": compared, "why": why.replace(str(self.folder) + "/", "")[:300]}
+                "signed": signed, "compared": compared, "why": why.replace(str(self.folder) + "/", "")[:600]}
 
 
 def attacks_on(source, indices, options, until):
@@ -384,9 +413,10 @@ def attacks_on(source, indices, options, until):
 
 def is_refused(result):
     """Or, of an input, the output's function still, or none that can be run, by `isomer compare`."""
-    if result["side"] == "input" and result["plain"] in (1, 3) and result.get("compared") in (0, 3):
-        return True
-    return result["plain"] in (1, 3) and result["signed"] in (1, 3, None) and "internal error" not in result["why"]
+    if result["plain"] not in (1, 3) or "internal error" in result["why"]:
+        return False
+    is_same = result["side"] == "input" and result["compared"] in (0, 3)
+    return result["signed"] in (1, 3, None) or is_same
 
 
 def main():
@@ -404,16 +434,18 @@ def main():
     parser.add_argument("--input-shapes", action="append", default=[], help="MODEL=x:[1,3,4,4]: of the model so called")
     options = parser.parse_args()
     options.isomer = pathlib.Path(options.isomer).resolve()
+    indices = range(options.count) if options.only is None else [options.only]
+    asked = {source.stem for source in options.models}
     done = []
     if options.results and options.results.exists():
         done = [each for each in map(json.loads, options.results.read_text().splitlines())
-                if each["seed"] == options.seed]
+                if (each["seed"], each.get("level")) == (options.seed, options.level)
+                and each["model"] in asked and each["index"] in indices]
     known = {(each["model"], each["index"]) for each in done}
     troubles = 0
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         futures = []
         for source in options.models:
-            indices = range(options.count) if options.only is None else [options.only]
             left = [each for each in indices if (source.stem, each) not in known]
             if left:
                 futures.append(pool.submit(lambda source=source, left=left: attacks_on(
@@ -432,7 +464,7 @@ def main():
     for kind in dict.fromkeys(KINDS):
         signed = sum(each["kind"] == kind and each["signed"] is not None for each in done)
         print(f"{kind}: {counts[kind, True]} refused, {signed} of them signed again; {counts[kind, False]} not refused")
-    same = sum(each.get("compared") in (0, 3) for each in done)
+    same = sum(each["compared"] in (0, 3) for each in done)
     print(f"{len(done)} attacks on {len({each['model'] for each in done})} models, {len(accepted)} not refused, "
           f"{same} left the function as it was, or none")
     return bool(accepted or troubles)
