@@ -10,9 +10,11 @@ temporary folder, or taken from FOLDER where it holds models of these names. Nee
 Isomer too, less that part (`isomer compile --without`). Models are compiled without a search (--level 2), or with --searched as `isomer compile`
 does by itself. With --tune `isomer tune` has so much time for a model first, with records of its own (--without tuning: the other side goes
 without what it found). With --quantized models are quantized first by ONNX Runtime's tools, on random inputs: to qdq (DequantizeLinear before each
-operand, filters of int8, activations of uint8), to qoperator (QLinearConv) or dynamic (MatMulInteger). --results keeps rows as JSON lines: models that are in it are not measured again (bench/plot.py draws them).
+operand, filters of int8, activations of uint8), to qoperator (QLinearConv) or dynamic (MatMulInteger). --results keeps rows as JSON lines: models that
+are in it, measured with the same options, are not measured again (bench/plot.py draws them).
 
-ratio: ONNX Runtime's time / ours, the median over rounds in turns. peak: largest resident set, less weights and what the
+ratio: ONNX Runtime's time / ours, the median over rounds in turns. ONNX Runtime is called from Python with inputs and outputs bound, which takes it
+some microseconds that our program does not need: ratios of models that run for less than 0.1 ms say less. peak: largest resident set, less weights and what the
 process took before it opened the model.
 """
 import argparse
@@ -27,6 +29,8 @@ import subprocess
 import sys
 import tempfile
 import time
+
+from results import Results
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BIN = ROOT / "build" / "bin"
@@ -56,12 +60,17 @@ def serve_onnxruntime(model, threads, shapes):
         kind = value.type[len("tensor("):-1].replace("float", "float32").replace("float3216", "float16").replace("double", "float64")
         shape = shapes[value.name]
         feed[value.name] = random.standard_normal(shape).astype(kind) if "float" in kind else random.integers(0, 2, shape).astype(kind)
+    bound = session.io_binding()
+    for name, array in feed.items():
+        bound.bind_cpu_input(name, array)
+    for value in session.get_outputs():
+        bound.bind_output(value.name)
     print(json.dumps({"ready": True, "before_mb": before, "version": onnxruntime.__version__}), flush=True)
     for line in sys.stdin:
         times = []
         for _ in range(int(line)):
             start = time.perf_counter()
-            session.run(None, feed)
+            session.run_with_iobinding(bound)
             times.append(1e3 * (time.perf_counter() - start))
         print(json.dumps({"times_ms": times}), flush=True)
 
@@ -70,16 +79,27 @@ class Side:
     """A process that runs a model as often as it is told to, stopped in between."""
 
     def __init__(self, command, processors):
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, preexec_fn=lambda: os.sched_setaffinity(0, processors))
+        self.said = tempfile.TemporaryFile("w+")
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.said, text=True, preexec_fn=lambda: os.sched_setaffinity(0, processors))
         atexit.register(self.process.kill)  # whatever goes wrong: what is stopped does not end by itself
-        self.ready = json.loads(self.process.stdout.readline() or "{}")
+        self.ready = self.answer()
         self.run(1)
+
+    def answer(self):
+        if line := self.process.stdout.readline():
+            return json.loads(line)
+        code = self.process.wait()
+        self.said.seek(0)
+        raise RuntimeError((self.said.read().strip().splitlines() or [f"{self.process.args[0]} ended with {code}"])[-1])
 
     def run(self, count):
         self.process.send_signal(signal.SIGCONT)
-        self.process.stdin.write(f"{count}\n")
-        self.process.stdin.flush()
-        times = json.loads(self.process.stdout.readline())["times_ms"]
+        try:
+            self.process.stdin.write(f"{count}\n")
+            self.process.stdin.flush()
+        except BrokenPipeError:
+            pass  # the answer says why
+        times = self.answer()["times_ms"]
         self.process.send_signal(signal.SIGSTOP)
         return times
 
@@ -166,7 +186,9 @@ def measured(name, inputs, options, folder):
     count = max(1, min(200, int(50 / max(min(theirs.run(3)), 1e-3))))
     rounds, end = [], time.perf_counter() + options.duration
     while len(rounds) < 5 or time.perf_counter() < end:
-        rounds.append((min(ours.run(count)), min(theirs.run(count))))
+        order = (ours, theirs) if len(rounds) % 2 == 0 else (theirs, ours)
+        times = {side: min(side.run(count)) for side in order}
+        rounds.append((times[ours], times[theirs]))
     ratios = sorted(other / our for our, other in rounds)
     weights = about["weights_mb"]
     return {"model": name, "threads": options.threads, "ms": median([r[0] for r in rounds]), "peer_ms": median([r[1] for r in rounds]), "ratio": median(ratios), "low": ratios[len(ratios) // 4],
@@ -178,15 +200,16 @@ def geometric_mean(values):
     return math.exp(sum(map(math.log, values)) / len(values))
 
 
-def kept(results):
-    """Rows of earlier runs."""
-    return [json.loads(line) for line in results.read_text().splitlines()] if results and results.exists() else []
+def print_failed(failed):
+    """The exit status."""
+    if failed:
+        print(f"{len(failed)} not measured: {', '.join(failed)}")
+    return len(failed) > 0
 
 
-def keep(row, results):
-    if results:
-        with results.open("a") as file:
-            print(json.dumps(row), file=file)
+def stop_on_termination():
+    """What atexit does is done then, too."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
 
 
 def main():
@@ -207,8 +230,9 @@ def main():
     if options.serve_onnxruntime:
         return serve_onnxruntime(options.serve_onnxruntime, options.threads, options.shapes)
     described = json.loads((ROOT / "models" / "inputs.json").read_text())["models"]
-    rows = {row["model"]: row for row in kept(options.results)}
-    ratios = {}
+    stop_on_termination()
+    rows = Results(options.results, "model", {name: getattr(options, name) for name in ("threads", "without", "searched", "tune", "quantized")}, options.bin / "isomer")
+    ratios, failed = {}, []
     print(f"| model | ms | {'without ' + options.without if options.without else 'ONNX Runtime'} ms | ratio | 25 % | 75 % | compile s | weights MB | arena MB | peak MB | its peak MB |")
     print("|---|---|---|---|---|---|---|---|---|---|---|")
     # How often loop_decoder loops depends on its inputs, which each side draws itself.
@@ -216,11 +240,11 @@ def main():
         if name not in rows:
             with tempfile.TemporaryDirectory() as folder:
                 try:
-                    rows[name] = measured(name, described[name]["inputs"], options, pathlib.Path(folder))
+                    rows.add(measured(name, described[name]["inputs"], options, pathlib.Path(folder)))
                 except RuntimeError as error:
                     print(f"| {name} | {error} |", flush=True)
+                    failed.append(name)
                     continue
-            keep(rows[name], options.results)
         row = rows[name]
         ratios[name] = row["ratio"]
         print(f"| {name} | {row['ms']:.3f} | {row['peer_ms']:.3f} | {row['ratio']:.2f} | {row['low']:.2f} | {row['high']:.2f} | {row['compile_s']:.1f} | "
@@ -230,7 +254,9 @@ def main():
         print(f"\nGeometric mean of {len(ratios)}: {geometric_mean(list(ratios.values())):.3f}; lowest {min(ratios.values()):.2f}")
     if light:
         print(f"Of the {len(light)} small and depthwise ones: {geometric_mean(light):.3f}")
+    rows.print_programs(ratios)
+    return print_failed(failed)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -7,6 +7,7 @@ Rows are chosen by the sign of their mean: about half of them. Models are compil
 numpy.
 """
 import pathlib
+import sys
 import tempfile
 
 from onnx import TensorProto
@@ -142,8 +143,8 @@ def main():
             graph = pairs.Graph(opset=18)
             build(graph)
             table.measure(name, lambda: pairs.measured(graph, shape, options, pathlib.Path(folder)))
-    table.print("models")
+    return table.print("models")
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -13,11 +13,14 @@ import json
 import math
 import pathlib
 import subprocess
+import sys
 import tempfile
 
 import numpy
 import onnx
 from onnx import TensorProto, helper, numpy_helper
+
+from results import Results
 
 BIN = pathlib.Path(__file__).resolve().parent.parent / "build" / "bin"
 SHAPES = {"image": (1, 64, 56, 56), "matrix": (8, 196, 256)}
@@ -198,9 +201,9 @@ class Table:
     """Ratios by name, those of the file of results among them."""
 
     def __init__(self, options):
-        self.options, self.rows, self.asked = options, {}, []
-        if options.results and options.results.exists():
-            self.rows = {row["name"]: row for row in map(json.loads, options.results.read_text().splitlines())}
+        asked = {name: getattr(options, name) for name in ("threads", "duration", "onnxruntime")}
+        self.options, self.asked, self.failed = options, [], 0
+        self.rows = Results(options.results, "name", asked, options.bin / "isomer")
 
     def measure(self, name, measurement):
         self.asked.append(name)
@@ -209,13 +212,12 @@ class Table:
         result = measurement()
         if isinstance(result, str):
             print(f"{name}: {result}", flush=True)
+            self.failed += 1
             return
-        self.rows[name] = {"name": name, **result}
-        if self.options.results:
-            with self.options.results.open("a") as file:
-                print(json.dumps(self.rows[name]), file=file)
+        self.rows.add({"name": name, **result})
 
     def print(self, what):
+        """The exit status."""
         found = sorted((self.rows[name] for name in self.asked if name in self.rows), key=lambda row: row["ratio"])
         for row in found:
             if row["ratio"] < self.options.below:
@@ -223,6 +225,10 @@ class Table:
         if found:
             mean = math.exp(sum(math.log(row["ratio"]) for row in found) / len(found))
             print(f"{len(found)} {what}, ONNX Runtime's time / ours: {mean:.3f} in the geometric mean")
+        self.rows.print_programs(self.asked)
+        if self.failed:
+            print(f"{self.failed} not measured")
+        return self.failed > 0
 
 
 def pair(first, second):
@@ -239,8 +245,8 @@ def main():
         for name, kind, first, second in pairs():
             if not options.names or any(part in name for part in options.names):
                 table.measure(name, lambda: measured(pair(first, second), SHAPES[kind], options, pathlib.Path(folder)))
-    table.print("pairs")
+    return table.print("pairs")
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -8,8 +8,10 @@ Prints the geometric mean of each kind, for README's table.
 import argparse
 import math
 import pathlib
+import sys
 
 import models
+import results
 
 KINDS = {
     "convolutions": "#4878a8",
@@ -57,7 +59,9 @@ def main():
     parser.add_argument("results", type=pathlib.Path)
     parser.add_argument("-o", dest="output", type=pathlib.Path, required=True)
     options = parser.parse_args()
-    rows = models.kept(options.results)
+    rows = results.read(options.results)
+    if any(row["asked"] != rows[0]["asked"] for row in rows):
+        sys.exit(f"{options.results}: rows that were measured with the same options expected, others found")
     options.output.write_text(drawn(rows))
     for kind in KINDS:
         ratios = [row["ratio"] for row in rows if kind_of(row["model"]) == kind]

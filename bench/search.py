@@ -11,8 +11,8 @@ tuned together (`--graphs K`).
 --for any, onnxruntime: what `isomer optimize --for …` writes against the file that it was given, both run by ONNX Runtime in turns, and a third time the
 file that was given (A/A: what noise is). The proof is checked by `isomer verify`. Sizes that a model leaves open stay open, or are bound with --bind.
 
-Each side is a process of its own that is stopped while another measures. --results keeps rows as JSON lines: models that are in it are not
-measured again. --singles tells the best single steps where nothing was taken.
+Each side is a process of its own that is stopped while another measures. --results keeps rows as JSON lines: models that are in it,
+measured with the same options, are not measured again. --singles tells the best single steps where nothing was taken.
 
 ratio: time before / time after, the median over rounds.
 """
@@ -26,6 +26,7 @@ import tempfile
 import time
 
 import models
+from results import Results
 
 PAPERS = ("resnet50", "resnext50_32x4d", "nasnet_a", "nasrnn", "bert_base", "inception_v3", "squeezenet1_1", "resnet18")
 
@@ -33,7 +34,7 @@ PAPERS = ("resnet50", "resnext50_32x4d", "nasnet_a", "nasrnn", "bert_base", "inc
 def run(command):
     done = subprocess.run([str(part) for part in command], capture_output=True, text=True)
     if done.returncode != 0:
-        raise RuntimeError(done.stderr.strip().splitlines()[-1])
+        raise RuntimeError((done.stderr.strip().splitlines() or [f"{command[1]} ended with {done.returncode}"])[-1])
     return done.stdout
 
 
@@ -136,7 +137,9 @@ def main():
     options = parser.parse_args()
     options.search = [part for flag, value in (("--time", options.time), ("--strategy", options.strategy)) if value for part in (flag, value)]
     inputs = described()
-    rows = {row["model"]: row for row in models.kept(options.results)}
+    models.stop_on_termination()
+    asked = ("threads", "time", "strategy", "backend", "graphs", "bind", "onnxruntime")
+    rows, failed = Results(options.results, "model", {name: getattr(options, name) for name in asked}, options.bin / "isomer"), []
     columns = ["model", "ms before", "ms after", "ratio", "25 %", "75 %"]
     columns += ["other programs", "taken", "cuts taken", "trials", "of them for others", "seconds"] if options.graphs else ["steps", "seconds", "outcome"]
     columns += ["A/A", "nodes before", "after"] if options.backend != "isomer" else []
@@ -146,11 +149,11 @@ def main():
         if name not in rows:
             with tempfile.TemporaryDirectory() as folder:
                 try:
-                    rows[name] = measured(name, inputs[name], options, pathlib.Path(folder))
+                    rows.add(measured(name, inputs[name], options, pathlib.Path(folder)))
                 except RuntimeError as error:
                     print(f"| {name} | {error} |", flush=True)
+                    failed.append(name)
                     continue
-            models.keep(rows[name], options.results)
         print(line(rows[name]), flush=True)
         if options.singles and rows[name]["search"]["outcome"] != "faster":
             for single in rows[name]["search"].get("best_single_steps", []):
@@ -161,7 +164,9 @@ def main():
     papers = [ratio for name, ratio in ratios.items() if name in PAPERS]
     if papers:
         print(f"Of the {len(papers)} of the papers: {models.geometric_mean(papers):.3f}")
+    rows.print_programs(ratios)
+    return models.print_failed(failed)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -9,6 +9,7 @@ onnx and numpy.
 """
 import math
 import pathlib
+import sys
 import random
 import tempfile
 
@@ -236,8 +237,8 @@ def main():
             name = f"{options.seed}.{number} {what} {shape}"
             if not options.names or any(part in name for part in options.names):
                 table.measure(name, lambda: pairs.measured(graph, shape, options, pathlib.Path(folder)))
-    table.print("operators")
+    return table.print("operators")
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
