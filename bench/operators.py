@@ -4,14 +4,15 @@
     bench/operators.py [--threads 1] [--duration 0.5] [--passes 1] [--onnxruntime libonnxruntime.so.1.31.1] [PART-OF-A-NAME…]
 
 Weights are constants, packed before anything is measured. ONNX Runtime and we take and give row-major tensors; beside oneDNN, which
-runs what it has a primitive for in its own layouts, our changes of layout don't count either. Times are minima. GB/s: what is
-read and written at least; of limit: of the multiply-adds of `isomer env --peak` (changes of layout not counted), or of the bandwidth of the level that holds what is read and
+runs what it has a primitive for in its own layouts, our changes of layout don't count either. Times are minima; ratios are those of
+turns (the median over rounds of one pass, the middle one of several passes). GB/s: what is read and written at least; of limit: of the multiply-adds of `isomer env --peak` (changes of layout not counted), or of the bandwidth of the level that holds what is read and
 written (memory: of copying, if as much is written as read), whichever is the larger share. Needs the Python packages onnx and numpy.
 """
 import argparse
 import json
 import math
 import pathlib
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -171,12 +172,16 @@ def share_of_limit(result, limits, caches):
 
 
 def faster_of(before, result):
-    """Each side's times of several passes."""
-    if before is None or isinstance(result, str) or isinstance(before, str):
+    """Of several passes: our shortest time, each peer's ratios."""
+    if isinstance(result, str):
+        return before or result
+    for facts in result["against"].values():
+        facts["ratios"] = [facts["ratio"]]
+    if before is None or isinstance(before, str):
         return result
     faster = min(before, result, key=lambda each: each["min_ms"])
-    times = {peer: {**facts, "times_ms": facts["times_ms"] + before["against"].get(peer, {"times_ms": []})["times_ms"]} for peer, facts in result["against"].items()}
-    return {**faster, "against": times}
+    ratios = {peer: {**facts, "ratios": facts["ratios"] + before["against"].get(peer, {"ratios": []})["ratios"]} for peer, facts in result["against"].items()}
+    return {**faster, "against": ratios}
 
 
 def machine(options):
@@ -204,7 +209,7 @@ def main():
     parser.add_argument("names", nargs="*", help="all whose name holds one of these")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--duration", type=float, default=0.5)
-    parser.add_argument("--passes", type=int, default=1, help="over all operators; the fastest time of each side counts")
+    parser.add_argument("--passes", type=int, default=1, help="over all operators")
     parser.add_argument("--onnxruntime", default="")
     parser.add_argument("--bin", type=pathlib.Path, default=BIN)
     options = parser.parse_args()
@@ -225,7 +230,7 @@ def main():
             print(f"| {name} | {result} |")
             continue
         gflops = 1e3 * result["gflop"] / result["min_ms"]
-        ratios = {peer: min(facts["times_ms"]) / result["min_ms"] for peer, facts in result["against"].items()}
+        ratios = {peer: statistics.median(facts["ratios"]) for peer, facts in result["against"].items()}
         if "onednn" in ratios:
             ratios["onednn"] /= 1 - layout_share(result)
         ratios["faster"] = min(ratios.values())
@@ -237,7 +242,11 @@ def main():
         print(f"| {name} | {result['min_ms']:.4f} | {gflops:.1f} | {1e3 * gigabytes / result['min_ms']:.1f} | {100 * share:.0f} % | {' | '.join(shown)} | {algorithm} |")
     means = ", ".join(f"{peer} {mean(ratios):.3f} (of {len(ratios)}, lowest {min(ratios, default=math.nan):.2f})" for peer, ratios in all_ratios.items())
     print(f"\nGeometric means: {means}")
+    failed = [name for name, result in results.items() if isinstance(result, str)]
+    if failed:
+        print(f"{len(failed)} not measured: {', '.join(failed)}")
+    return len(failed) > 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
