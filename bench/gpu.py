@@ -14,11 +14,13 @@ import math
 import os
 import pathlib
 import subprocess
+import sys
 import threading
 import time
 
 PARTS = ["rows", "space", "sanitizer", "models", "layers", "times", "sweep"]
 SMALL_MODELS = ["mlp", "espcn"]
+NO_TIME = "no time left"
 
 
 def log(text):
@@ -35,6 +37,7 @@ class Run:
             self.environment["ISOMER_CUDA_DRIVER"] = str(self.place / "lib" / "libisomer_fake_driver.so")
         self.result = {}
         self.failures = []
+        self.left_out = 0
         self.lock = threading.Lock()
 
     def left(self):
@@ -44,7 +47,7 @@ class Run:
         """Exit code and output; 124 where it took too long."""
         seconds = min(seconds, self.left())
         if seconds <= 1:
-            return 124, "no time left"
+            return 124, NO_TIME
         try:
             done = subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=seconds, cwd=self.place,
                                   env=self.environment | variables)
@@ -56,7 +59,11 @@ class Run:
         return self.call([self.place / "bin" / "isomer", *arguments], **options)
 
     def fail(self, what, output):
+        """Or leaves it out, where there is no time left for it."""
         with self.lock:
+            if output == NO_TIME:
+                self.left_out += 1
+                return
             self.failures.append({"what": what, "output": output[-3000:]})
             log(f"FAILED {what}: {output.strip().splitlines()[-1][:300] if output.strip() else 'no output'}")
 
@@ -77,6 +84,8 @@ def test(run, name, shards, pattern="*"):
     named = lambda start: {line.split()[3] for line in output.splitlines() if line.startswith(start) and len(line.split()) > 3}
     passed, skipped, failed = output.count("[       OK ]"), len(named("[  SKIPPED ] All/")), len(named("[  FAILED  ] "))
     run.result[name] = {"passed": passed, "skipped": skipped, "failed": failed}
+    if passed == 0 and run.left() > 1:
+        run.fail(name, "no test passed")
     log(f"{name}: {passed} passed, {skipped} skipped, {failed} failed")
 
 
@@ -196,6 +205,8 @@ def main():
                                  *[run.place / "layers" / f"{name}.onnx" for name in layers if not options.sweep or name in options.sweep.split(",")]], 240)
         (run.out / "sweep.txt").write_text(output)
         log(f"sweep: exit code {code}, {output.count(chr(10))} candidates")
+        if code != 0:
+            run.fail("sweep", output)
     if "rows" in parts:
         test(run, "cuda_rows", jobs, "*Softmax*:*Relu*" if options.emulated else "*")
     if "space" in parts:
@@ -207,14 +218,13 @@ def main():
         run.result["models"] = in_parallel(lambda name: check_model(run, name), models, max(1, jobs // 2))
         log(f"{sum(facts is not None for facts in run.result['models'].values())} of {len(models)} models agree")
     save(run)
-    left_out = 0
     if "times" in parts:
         table = run.result["times"] = {}
         for name in models:
             if run.result["models"][name] is None:
                 continue
             if run.left() < 5:
-                left_out += 1
+                run.left_out += 1
                 continue
             table[name] = measure(run, run.place / "filled" / name / "gpu.iso", options.duration)
             save(run)
@@ -226,15 +236,16 @@ def main():
         table = run.result["layers"] = {}
         for name in layers:
             if run.left() < 5:
-                left_out += 1
+                run.left_out += 1
                 continue
             table[name] = measure(run, run.place / "layers" / f"{name}.iso", options.duration, "--model", run.place / "layers" / f"{name}.onnx", *([] if run.emulated else ["--against", "cudnn,cublaslt"]))
             save(run)
     save(run)
-    print_table(run, left_out)
+    print_table(run)
+    return len(run.failures) > 0
 
 
-def print_table(run, left_out):
+def print_table(run):
     groups, memory = {}, {}
     for name, facts in run.result.get("layers", {}).items():
         if facts is None:
@@ -263,9 +274,9 @@ def print_table(run, left_out):
     if "models" in run.result:
         agreeing = sum(facts is not None for facts in run.result["models"].values())
         print(f"{agreeing} of {len(run.result['models'])} models agree with the CPU")
-    print(f"{len(run.failures)} failures, {left_out} measurements left out, {time.monotonic() - START:.0f} s")
+    print(f"{len(run.failures)} failures, {run.left_out} left out, {time.monotonic() - START:.0f} s")
 
 
 START = time.monotonic()
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -7,7 +7,9 @@
 set -euo pipefail
 
 pack() {
-  local folder=$1 root
+  local folder root
+  mkdir -p "$1"
+  folder=$(cd "$1" && pwd)
   root=$(cd "$(dirname "$0")/.." && pwd)
   cd "$root"
   scripts/setup.sh program tests portable
@@ -26,7 +28,6 @@ pack() {
     grep -vE '/(libc|libm|libdl|libpthread|librt|libstdc\+\+|libgcc_s)\.so' | xargs cp -L -t "$stage/lib"
   cp models/*.onnx models/expected.json "$stage/models"
   python3 bench/gpu_layers.py "$stage/layers"
-  mkdir -p "$folder"
   tar -C "$stage" -c . | xz --lzma2=preset=2,dict=192MiB >"$folder/isomer.tar.xz"
   cp bench/gpu.sh bench/gpu.py bench/gpu_torch.py "$folder"
   echo "pack: $(du -m "$folder" | tail -1 | cut -f1) MiB in $folder"
