@@ -5,7 +5,7 @@ JOBS ?= $(shell nproc)
 
 # Ninja runs CMake again when a list changes; here it runs where the tests are not configured yet, as after `make demo`.
 build: setup
-	@grep -qs '^ISOMER_TESTS:BOOL=ON' build/CMakeCache.txt || cmake --preset release
+	@[ -e build/build.ninja ] && grep -qs '^ISOMER_TESTS:BOOL=ON' build/CMakeCache.txt || cmake --preset release
 	cmake --build build -j $(JOBS)
 
 setup:
@@ -26,11 +26,12 @@ test-clang: setup
 	cmake --build --preset ci -j $(JOBS)
 	ctest --preset ci -j $(JOBS)
 
-# All of the tests of CUDA code that need no GPU, with NVIDIA's compiler from PyPI.
+# All of the tests of CUDA code that need no GPU, with NVIDIA's compiler from PyPI: there those that need it don't skip.
 test-cuda: build
-	test -d build/python || python3 -m venv build/python
+	@scripts/setup.sh python
+	[ -x build/python/bin/pip ] || python3 -m venv --clear build/python
 	build/python/bin/pip install --quiet --no-deps nvidia-cuda-nvrtc==13.0.88
-	PATH=$(CURDIR)/build/python/bin:$$PATH ctest --preset long -R '^cuda_' -j $(JOBS)
+	PATH="$(CURDIR)/build/python/bin:$$PATH" ISOMER_TEST_NVRTC=1 ctest --preset long -R '^cuda_' -j $(JOBS)
 
 # Reports in a headless browser.
 test-report: build

@@ -16,7 +16,7 @@ program=(
 tests=(
   libgtest-dev libgmock-dev libbenchmark-dev libboost-context-dev libonnx-dev libonnx-testdata
   clang-19 libclang-rt-19-dev llvm-19 z3
-  openmpi-bin libopenmpi3 libxgboost0
+  openmpi-bin libxgboost0
 )
 lint=(clang-format-19 clang-tidy-19)
 portable=(libzstd-dev xz-utils)  # what LLVM's static libraries refer to
