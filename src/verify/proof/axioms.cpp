@@ -9,8 +9,9 @@
 #include "verify/proof/law_family.h"
 
 namespace isomer::verify {
+namespace {
 
-std::vector<StatedAxiom> all_axioms() {
+std::vector<StatedAxiom> parsed_axioms() {
   constexpr size_t kNameDigits = 6;
   std::set<std::string> names;
   std::vector<StatedAxiom> result;
@@ -26,6 +27,13 @@ std::vector<StatedAxiom> all_axioms() {
       result.push_back({std::move(name), op, &axiom, *std::move(law)});
     }
   return result;
+}
+
+}  // namespace
+
+std::vector<StatedAxiom> all_axioms() {
+  static const std::vector<StatedAxiom> all = parsed_axioms();
+  return all;
 }
 
 }  // namespace isomer::verify
