@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <iostream>
 #include <numeric>
 #include <vector>
@@ -106,7 +107,7 @@ class Bench {
     TRY(const Measured time, measurer_.time(job));
     if (time.fault != Fault::kNone) return {};
     ClockJob slower = job;
-    append_countdown(slower, static_cast<uint32_t>(options_.share * time.microseconds * counts_a_us_));
+    append_countdown(slower, std::max(1U, static_cast<uint32_t>(options_.share * time.microseconds * counts_a_us_)));
     tasks_.push_back({name, time.microseconds, std::move(job), std::move(slower)});
     return {};
   }

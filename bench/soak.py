@@ -6,6 +6,8 @@ memory and the descriptors that it and the processes that it has started hold.
 """
 
 import argparse
+import atexit
+import contextlib
 import json
 import os
 import pathlib
@@ -60,6 +62,15 @@ def sample(process):
     return resident_mb(process), descriptors(process), len(held), sum(held)
 
 
+def megabytes_of(folder):
+    """Of its files, but those that vanish meanwhile."""
+    total = 0
+    for file in folder.iterdir():
+        with contextlib.suppress(FileNotFoundError):
+            total += file.stat().st_size
+    return total / 1e6
+
+
 def main():
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("models", nargs="+")
@@ -73,6 +84,7 @@ def main():
         command = [options.isomer, "tune", *options.models, "--json", "--trials", str(1 << 40), "--threads",
                    options.threads, "--time", f"{seconds(options.time):.0f}s", "--records", str(records)]
         tuner = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        atexit.register(tuner.kill)
         progress, begin = Progress(tuner.stdout), time.monotonic()
         time.sleep(1)
         print("  seconds   trials   failed   MB  descriptors  workers  their MB  records MB")
@@ -87,7 +99,7 @@ def main():
             now = time.monotonic() - begin
             tasks = progress.last.get("tasks", [])
             failed = sum(sum(task["failed"].values()) for task in tasks)
-            size = sum(file.stat().st_size for file in pathlib.Path(folder).iterdir()) / 1e6
+            size = megabytes_of(pathlib.Path(folder))
             print(f"{now:9.0f} {progress.last.get('trials', 0):8} {failed:8} {megabytes:4.0f} {files:12} {workers:8}"
                   f" {theirs:9.0f} {size:11.1f}", flush=True)
             if progress.last.get("trials"):

@@ -77,10 +77,14 @@ def error(a, b):
         y = b[name]
         if x.shape != y.shape or x.dtype != y.dtype:
             raise RuntimeError(f"{name}: {x.dtype}{x.shape} expected, {y.dtype}{y.shape} found")
+        if x.dtype.kind != "f":
+            if (x != y).any():
+                raise RuntimeError(f"{name}: {(x != y).sum()} of {x.size} elements differ")
+            continue
         x, y = x.astype(np.float64), y.astype(np.float64)
-        if (np.isfinite(x) != np.isfinite(y)).any():
-            raise RuntimeError(f"{name}: not finite in one of them only")
         finite = np.isfinite(x)
+        if (finite != np.isfinite(y)).any() or not np.array_equal(x[~finite], y[~finite], equal_nan=True):
+            raise RuntimeError(f"{name}: NaN or infinity in one of them only")
         if finite.any():
             allowed = 1e-4 * np.abs(x[finite]).max() + 1e-6
             worst = max(worst, float(np.abs(x - y)[finite].max() / allowed))

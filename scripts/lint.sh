@@ -25,7 +25,10 @@ paths() {
   # What programs of others were called where they come from is no path here.
   missing=$(git grep -oP '(?<![\w/.])(?:tests|src|bench|scripts|docs|include)/[\w/.-]*\w\.(?:h|cpp|py|sh|md|txt|cmake)\b' \
     -- '*.h' '*.cpp' '*.c' '*.py' '*.sh' '*.md' '*CMakeLists.txt' Makefile ':!tests/python/programs' |
-    while IFS=: read -r place path; do [ -e "$path" ] || echo "$place: $path"; done)
+    while IFS=: read -r place path; do [ -e "$path" ] || echo "$place: $path"; done) || {
+    echo "lint: git grep -P expected to find named files" >&2
+    return 1
+  }
   [ -z "$missing" ] || {
     printf 'lint: named files that are not there:\n%s\n' "$missing" >&2
     return 1

@@ -71,7 +71,10 @@ def problems_of(options, page, folder):
         problems.append(f"both themes expected, {seen['theme']} and {seen['other']} found")
     if not seen["changes"] <= seen["svgs"] <= 2 * seen["changes"]:
         problems.append(f"one or two drawings of each change expected, {seen['svgs']} of {seen['changes']} found")
-    for section in ("summary", "tasks" if page.stem.endswith(("-bench", "-tune")) else "changes"):
+    shows_tasks = page.stem.endswith(("-bench", "-tune"))
+    if not shows_tasks and seen["changes"] == 0:
+        problems.append("changes expected, none found")
+    for section in ("summary", "tasks" if shows_tasks else "changes"):
         if section not in seen["sections"]:
             problems.append(f"a section '{section}' expected, {seen['sections']} found")
     narrow, console = browser(options, page, "--dump-dom", width=480)
