@@ -22,12 +22,19 @@ enum Function : size_t {
   kSetIntraOpThreads = 24,
   kSetInterOpThreads = 25,
   kCreateTensorWithData = 49,
+  kIsTensor = 50,
+  kGetTensorData = 51,
+  kGetElementType = 60,
+  kGetRank = 61,
+  kGetDims = 62,
+  kGetTypeAndShape = 65,
   kCreateCpuMemoryInfo = 69,
   kReleaseEnv = 92,
   kReleaseStatus = 93,
   kReleaseMemoryInfo = 94,
   kReleaseSession = 95,
   kReleaseValue = 96,
+  kReleaseTypeAndShape = 99,
   kReleaseSessionOptions = 100,
 };
 constexpr uint32_t kApiVersion = 1;
@@ -106,18 +113,58 @@ class Session final : public Peer {
   const std::string& version() const override { return version_; }
 
   Result<void> run() override {
-    std::vector<const char*> input_names, output_names;
-    for (const std::string& name : input_names_) input_names.push_back(name.c_str());
-    for (const std::string& name : output_names_) output_names.push_back(name.c_str());
-    std::vector<void*> outputs(output_names.size(), nullptr);
-    auto done = call<kRun>(session_.object, static_cast<void*>(nullptr), input_names.data(), inputs_.data(),
-                           inputs_.size(), output_names.data(), output_names.size(), outputs.data());
-    for (void* output : outputs)
-      if (output) function<void, kReleaseValue, void*>()(output);
-    return done;
+    std::vector<Handle> outputs(output_names_.size());
+    return run_into(outputs);
+  }
+
+  Result<std::vector<Tensor>> outputs() override {
+    std::vector<Handle> outputs(output_names_.size());
+    TRY_VOID(run_into(outputs));
+    std::vector<Tensor> tensors;
+    for (const Handle& output : outputs) {
+      TRY(Tensor tensor, tensor_of(output));
+      tensors.push_back(std::move(tensor));
+    }
+    return tensors;
   }
 
  private:
+  /// `outputs`: as many as the model has, none of them anything yet.
+  Result<void> run_into(std::vector<Handle>& outputs) {
+    std::vector<const char*> input_names, output_names;
+    for (const std::string& name : input_names_) input_names.push_back(name.c_str());
+    for (const std::string& name : output_names_) output_names.push_back(name.c_str());
+    std::vector<void*> given(outputs.size(), nullptr);
+    auto done = call<kRun>(session_.object, static_cast<void*>(nullptr), input_names.data(), inputs_.data(),
+                           inputs_.size(), output_names.data(), output_names.size(), given.data());
+    for (size_t k = 0; k < outputs.size(); ++k) {
+      outputs[k].object = given[k];
+      outputs[k].release = table_[kReleaseValue];
+    }
+    return done;
+  }
+
+  /// A copy; no tensor where the value is none of a plain type.
+  Result<Tensor> tensor_of(const Handle& value) const {
+    int is_tensor = 0, type = 0;
+    TRY_VOID(call<kIsTensor>(value.object, &is_tensor));
+    if (is_tensor == 0) return Tensor();
+    Handle described;
+    TRY_VOID((make<kGetTypeAndShape, kReleaseTypeAndShape>(described, value.object)));
+    TRY_VOID(call<kGetElementType>(described.object, &type));
+    const auto dtype = is_known_data_type(type) ? static_cast<DataType>(type) : DataType::kUndefined;
+    if (!kPlain.contains(dtype)) return Tensor();
+    size_t rank = 0;
+    TRY_VOID(call<kGetRank>(described.object, &rank));
+    Dims dims(rank);
+    TRY_VOID(call<kGetDims>(described.object, dims.data(), rank));
+    void* data = nullptr;
+    TRY_VOID(call<kGetTensorData>(value.object, &data));
+    const auto* const bytes = static_cast<const std::byte*>(data);
+    std::vector<std::byte> copy(bytes, bytes + byte_size(dtype, element_count(dims)));
+    return Tensor(dtype, std::move(dims), std::move(copy));
+  }
+
   void* const* table_;
   std::string version_;
   std::vector<Tensor> tensors_;

@@ -1,8 +1,11 @@
-// What `bench` measures a model against: another implementation on the same inputs; what it computes is thrown away.
+// What `bench` measures a model against: another implementation on the same inputs; what it computes while it is
+// measured is thrown away.
 #pragma once
 
 #include <string>
+#include <vector>
 
+#include "graph/tensor.h"
 #include "util/result.h"
 
 namespace isomer::backends {
@@ -14,6 +17,9 @@ class Peer {
   /// What it chose to run, in its own words; empty where it does not say.
   virtual std::string algorithm() const { return {}; }
   virtual Result<void> run() = 0;
+  /// What a run gives, in the order of the model's outputs; of other than plain types no tensor. None at all where it
+  /// was compared with ours when the peer was made.
+  virtual Result<std::vector<Tensor>> outputs() { return std::vector<Tensor>(); }
 };
 
 }  // namespace isomer::backends

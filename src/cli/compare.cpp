@@ -9,7 +9,6 @@
 #include "cli/load_model.h"
 #include "cli/model_inputs.h"
 #include "cli/settings.h"
-#include "graph/bind.h"
 #include "search/code/run_artifact.h"
 #include "verify/check/check_json.h"
 #include "verify/check/equivalence.h"
@@ -73,30 +72,10 @@ Result<Pairs> pair_up(Graph& candidate, const Graph& reference, const CompareOpt
   TRY_VOID(
       in_file(is_exchanged(options) ? check_interfaces(candidate, reference) : check_interfaces(reference, candidate),
               fmt::format("{}, {}", options.reference, options.candidate)));
-  std::string sides;
-  if (names_of(reference, reference.inputs()) != names_of(candidate, candidate.inputs())) sides = "inputs";
-  if (names_of(reference, reference.outputs()) != names_of(candidate, candidate.outputs()))
-    sides += sides.empty() ? "outputs" : " and outputs";
-  if (!sides.empty())
+  if (const std::string sides = paired_by_position(candidate, reference); !sides.empty())
     note(options, "isomer: {}, {}: {} are paired by position: their names differ", printable(options.reference),
          printable(options.candidate), sides);
   return pairs;
-}
-
-/// Binds the dims of one model's inputs as the other's are, which they are in the order of. Inputs that don't fit are a
-/// difference.
-Result<void> bind_like(Graph& graph, const std::string& file, const Graph& other) {
-  std::map<std::string, Dims> shapes;
-  for (size_t i = 0; i < graph.inputs().size(); ++i) {
-    const ValueType& type = other.value(other.inputs()[i]).type;
-    if (const auto dims = type.has_shape() ? constants(*type.shape) : std::nullopt)
-      shapes.emplace(graph.value(graph.inputs()[i]).name, *dims);
-  }
-  auto bound = bind_inputs(graph, {}, shapes);
-  if (bound.ok()) return bound;
-  Error error = std::move(bound).error();
-  if (error.kind == ErrorKind::kInvalid) error.kind = ErrorKind::kMismatch;
-  return std::move(error).within(file);
 }
 
 /// An artifact's variant takes the inputs that are given in the order of the reference's.

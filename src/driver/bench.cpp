@@ -8,11 +8,12 @@
 #include "backends/onednn.h"
 #include "backends/onnxruntime.h"
 #include "driver/bench_gpu.h"
-#include "driver/load_model.h"
+#include "driver/peer_model.h"
 #include "util/machine_peak.h"
 #include "util/quantile.h"
 #include "util/resident.h"
 #include "util/stop.h"
+#include "util/utf8.h"
 
 namespace isomer {
 namespace {
@@ -107,20 +108,38 @@ Result<std::string> found_library(const std::string& name, const BenchChoices& c
   return library;
 }
 
-Result<std::unique_ptr<backends::Peer>> open_peer(const std::string& name, BenchSession& bench,
+/// `model`: as model_of_peers gives it.
+Result<std::unique_ptr<backends::Peer>> open_peer(const std::string& name, const Graph& model, BenchSession& bench,
                                                   const BenchChoices& choices, const Settings& settings) {
   const int threads = bench.session().threads();
   TRY(const std::string library, found_library(name, choices));
-  if (name == "onnxruntime")
-    return backends::open_onnxruntime(library, choices.model, bench.interface(), bench.inputs(), threads);
-  TRY(const LoadedModel loaded, load_model(choices.model, settings));
+  if (name == "onnxruntime") return backends::open_onnxruntime(library, choices.model, model, bench.inputs(), threads);
   TRY(const std::vector<float> expected, bench.first_output());
-  TRY(auto peer, backends::open_onednn(library, loaded.graph, bench.inputs(), expected, threads));
+  TRY(auto peer, backends::open_onednn(library, model, bench.inputs(), expected, threads));
   if (!peer)
-    settings.messages.say("onednn: no primitive for " + (loaded.graph.node_count() == 1
-                                                             ? loaded.graph.node(loaded.graph.nodes()[0]).op_type
+    settings.messages.say("onednn: no primitive for " + (model.node_count() == 1
+                                                             ? model.node(model.nodes()[0]).op_type
                                                              : std::string("more than one operator")));
   return peer;
+}
+
+/// Says where a peer computes something else: how long that takes tells nothing of ours.
+Result<void> compare_first(Rival& rival, BenchSession& bench, const Settings& settings) {
+  // Roundings of a whole model, of quantized numbers too, are below that.
+  constexpr double kMost = 3e-2;
+  TRY(const std::vector<Tensor> theirs, rival.peer->outputs());
+  if (theirs.empty()) return {};
+  TRY(const std::vector<Tensor> ours, bench.outputs());
+  for (size_t k = 0; k < ours.size(); ++k) {
+    if (theirs[k].dtype() == DataType::kUndefined) continue;
+    const double difference = difference_of(elements_of(theirs[k]), elements_of(ours[k]));
+    if (difference <= kMost) continue;
+    const Graph& interface = bench.interface();
+    settings.messages.say(fmt::format("{}: our outputs expected, {} differs by {:.2g} of its largest number",
+                                      rival.name, printable(interface.value(interface.outputs()[k]).name), difference));
+    break;
+  }
+  return {};
 }
 
 /// That the peers are such, and have a model to run.
@@ -145,13 +164,23 @@ Result<void> check_peers(BenchSession& bench, const BenchChoices& choices) {
   return {};
 }
 
-Result<json> compare_with_peers(BenchSession& bench, const BenchChoices& choices, const Settings& settings) {
+/// On the CPU.
+Result<std::vector<Rival>> open_rivals(BenchSession& bench, const BenchChoices& choices, const Settings& settings) {
   std::vector<Rival> rivals;
+  if (std::ranges::all_of(choices.against, is_gpu_peer)) return rivals;
+  TRY(const Graph model, model_of_peers(choices.model, bench.interface(), settings));
   for (const std::string& name : choices.against) {
     if (is_gpu_peer(name)) continue;
-    TRY(auto peer, open_peer(name, bench, choices, settings));
-    if (peer) rivals.push_back({name, std::move(peer)});
+    TRY(auto peer, open_peer(name, model, bench, choices, settings));
+    if (!peer) continue;
+    rivals.push_back({name, std::move(peer)});
+    TRY_VOID(compare_first(rivals.back(), bench, settings));
   }
+  return rivals;
+}
+
+Result<json> compare_with_peers(BenchSession& bench, const BenchChoices& choices, const Settings& settings) {
+  TRY(std::vector<Rival> rivals, open_rivals(bench, choices, settings));
   json result = json::object();
   if (rivals.empty()) return result;
   TRY_VOID(race(bench, rivals, choices.seconds));

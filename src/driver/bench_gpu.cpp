@@ -8,7 +8,7 @@
 #include "backends/cublaslt.h"
 #include "backends/cudnn.h"
 #include "backends/find_library.h"
-#include "driver/load_model.h"
+#include "driver/peer_model.h"
 #include "runtime/cuda/event_clock.h"
 #include "util/quantile.h"
 #include "util/stop.h"
@@ -118,9 +118,9 @@ Result<std::vector<Contender>> contenders(BenchSession& bench, Place& place, con
                                           const Settings& settings) {
   std::vector<Contender> all;
   if (std::ranges::none_of(choices.against, is_gpu_peer)) return all;
-  TRY(const LoadedModel model, load_model(choices.model, settings));
+  TRY(const Graph model, model_of_peers(choices.model, bench.interface(), settings));
   TRY(const std::vector<float> expected, bench.first_output());
-  const backends::GpuPeerRequest request{model.graph, bench.inputs(), *place.device, choices.tf32};
+  const backends::GpuPeerRequest request{model, bench.inputs(), *place.device, choices.tf32};
   for (const std::string& name : choices.against) {
     if (!is_gpu_peer(name)) continue;
     TRY(auto found, fastest(name, place, request, expected, choices, settings));

@@ -10,6 +10,13 @@ using Clock = std::chrono::steady_clock;
 
 double milliseconds(Clock::duration duration) { return std::chrono::duration<double, std::milli>(duration).count(); }
 
+std::vector<float> elements_of(const Tensor& tensor) {
+  if (!is_computable(tensor.dtype())) return {};
+  std::vector<float> elements(static_cast<size_t>(tensor.count()));
+  for (size_t k = 0; k < elements.size(); ++k) elements[k] = static_cast<float>(tensor.real(static_cast<int64_t>(k)));
+  return elements;
+}
+
 Result<BenchSession> BenchSession::make(LoadedArtifact artifact, std::vector<Tensor> inputs) {
   BenchSession bench(std::move(artifact), std::move(inputs));
   TRY_VOID(bench.give_inputs());
@@ -60,17 +67,22 @@ Result<double> BenchSession::run_on_gpu() {
   return 1e3 * session().device_seconds();
 }
 
-Result<std::vector<float>> BenchSession::first_output() {
+Result<std::vector<Tensor>> BenchSession::outputs() {
   std::vector<runtime::Tensor> outputs(outputs_.size());  // of the host
   TRY_VOID(session().run(given_, outputs));
-  if (outputs.empty() || !is_float(static_cast<DataType>(outputs[0].type))) return std::vector<float>();
-  const auto dtype = static_cast<DataType>(outputs[0].type);
-  const Dims dims(outputs[0].dims.begin(), outputs[0].dims.end());
-  const auto bytes = static_cast<size_t>(byte_size(dtype, element_count(dims)));
-  const Tensor tensor(dtype, dims, std::span(static_cast<const std::byte*>(outputs[0].data), bytes), nullptr);
-  std::vector<float> elements(static_cast<size_t>(tensor.count()));
-  for (size_t k = 0; k < elements.size(); ++k) elements[k] = static_cast<float>(tensor.real(static_cast<int64_t>(k)));
-  return elements;
+  std::vector<Tensor> tensors;
+  for (const runtime::Tensor& output : outputs) {
+    const auto dtype = static_cast<DataType>(output.type);
+    const Dims dims(output.dims.begin(), output.dims.end());
+    const auto bytes = static_cast<size_t>(byte_size(dtype, element_count(dims)));
+    tensors.emplace_back(dtype, dims, std::span(static_cast<const std::byte*>(output.data), bytes), nullptr);
+  }
+  return tensors;
+}
+
+Result<std::vector<float>> BenchSession::first_output() {
+  TRY(const std::vector<Tensor> all, outputs());
+  return all.empty() || !is_float(all[0].dtype()) ? std::vector<float>() : elements_of(all[0]);
 }
 
 }  // namespace isomer

@@ -20,6 +20,9 @@ inline runtime::SessionOptions timed_session(bool by_step) {
   return options;
 }
 
+/// The elements of a tensor of a type that can be computed with; of another one none.
+std::vector<float> elements_of(const Tensor& tensor);
+
 /// Its outputs stay in the session.
 class BenchSession {
  public:
@@ -37,7 +40,9 @@ class BenchSession {
   /// On the GPU alone, in milliseconds.
   Result<double> run_on_gpu();
 
-  /// Elements of the first output, after a run; none where they are no floats.
+  /// After a run, each a view of memory of the session's, which the next run may overwrite.
+  Result<std::vector<Tensor>> outputs();
+  /// Elements of the first one; none where they are no floats.
   Result<std::vector<float>> first_output();
 
  private:

@@ -74,4 +74,18 @@ Result<void> keep_defaults(Graph& graph, const std::string& file, const Settings
   return {};
 }
 
+Result<void> bind_like(Graph& graph, const std::string& file, const Graph& other) {
+  std::map<std::string, Dims> shapes;
+  for (size_t i = 0; i < graph.inputs().size(); ++i) {
+    const ValueType& type = other.value(other.inputs()[i]).type;
+    if (const auto dims = type.has_shape() ? constants(*type.shape) : std::nullopt)
+      shapes.emplace(graph.value(graph.inputs()[i]).name, *dims);
+  }
+  auto bound = bind_inputs(graph, {}, shapes);
+  if (bound.ok()) return bound;
+  Error error = std::move(bound).error();
+  if (error.kind == ErrorKind::kInvalid) error.kind = ErrorKind::kMismatch;
+  return std::move(error).within(file);
+}
+
 }  // namespace isomer

@@ -33,4 +33,8 @@ Result<std::map<std::string, int64_t>> bind_free_dims(Graph& graph, const std::s
 /// names them, and are inputs no more.
 Result<void> keep_defaults(Graph& graph, const std::string& file, const Settings& settings);
 
+/// Binds the dims of a model's inputs as those of another are, which they are in the order of. An error of kind
+/// kMismatch where inputs don't fit. Errors carry the file's name.
+Result<void> bind_like(Graph& graph, const std::string& file, const Graph& other);
+
 }  // namespace isomer

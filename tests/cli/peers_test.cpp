@@ -18,6 +18,15 @@ class Peers : public CommandLine {
     return isomer(
         {"bench", model(text, "model.onnx"), "--against", against, "--duration", "0.01", "--json", "--threads", "1"});
   }
+  std::string compiled(const std::string& file) const {
+    const Outcome outcome = isomer({"compile", file, "-o", path("code.iso"), "--level", "1", "-q"});
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    return path("code.iso");
+  }
+  Outcome bench_code(const std::string& code, const std::string& file, const std::string& against) const {
+    return isomer(
+        {"bench", code, "--model", file, "--against", against, "--duration", "0.01", "--json", "--threads", "1"});
+  }
 };
 
 /// It holds a library of tens of megabytes.
@@ -76,6 +85,83 @@ TEST_F(Peers, OneDnnRunsOperatorsAndAgrees) {
     EXPECT_NE(peer["algorithm"], "");
     EXPECT_GT(peer["ratio"], 0);
   }
+}
+
+/// Callers may leave out inputs of a model that have a value there; the artifact has none of them.
+TEST_F(Peers, KeepTheValuesOfInputsThatTheCodeHasNot) {
+  if (!is_there("onednn")) GTEST_SKIP() << "no oneDNN here";
+  auto graph = parse_graph(
+      "opset 17\ngraph g(x: float32[1,8,9,9]) -> (y) {\n  w: float32[16,8,3,3] = random 1\n  b: float32[16] = random "
+      "2\n  y = Conv(x, w, b)\n}\n");
+  ASSERT_TRUE(graph.ok()) << graph.error().message();
+  std::vector<ValueId> inputs;
+  for (const ValueId id : graph->values())
+    if (graph->is_constant(id)) inputs.push_back(id);
+  ASSERT_EQ(inputs.size(), 2U);
+  inputs.push_back(graph->inputs()[0]);
+  graph->set_inputs(inputs);
+  graph->edit_info().ir_version = 8;
+  const std::string file = path("defaults.onnx");
+  ASSERT_TRUE(export_model(*graph, file).ok());
+  for (const Outcome& outcome : {bench_code(compiled(file), file, "onednn"),
+                                 isomer({"bench", file, "--against", "onednn", "--duration", "0.01", "--json"})}) {
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_TRUE(json::parse(outcome.out)["against"].contains("onednn")) << outcome.err;
+  }
+}
+
+TEST_F(Peers, TakeInputsByTheirNames) {
+  if (!is_there("onednn")) GTEST_SKIP() << "no oneDNN here";
+  const auto product = [&](const char* inputs, const std::string& name) {
+    return model(fmt::format("opset 17\ngraph g({}) -> (y: float32[8,8]) {{\n  y = MatMul(x, z)\n}}\n", inputs), name);
+  };
+  const std::string code = compiled(product("x: float32[8,8], z: float32[8,8]", "first.onnx"));
+  const Outcome outcome = bench_code(code, product("z: float32[8,8], x: float32[8,8]", "other.onnx"), "onednn");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+}
+
+TEST_F(Peers, RunAModelOfTheCodesShapes) {
+  if (!is_there("onednn")) GTEST_SKIP() << "no oneDNN here";
+  const auto of = [&](const char* inputs, const char* outputs, const char* body, const char* name) {
+    return model(fmt::format("opset 17\ngraph g({}) -> ({}) {{\n  {}\n}}\n", inputs, outputs, body), name);
+  };
+  const std::string code = compiled(of("x: float32[10]", "y: float32[10]", "y = Relu(x)", "small.onnx"));
+  const std::string larger = of("x: float32[1000,1000]", "y: float32[1000,1000]", "y = Relu(x)", "larger.onnx");
+  expect_error(bench_code(code, larger, "onednn"), 2, "a shape that fits float32[1000,1000] expected, [10] found");
+  const std::string two = of("x: float32[10], z: float32[10]", "y: float32[10]", "y = Add(x, z)", "two.onnx");
+  expect_error(bench_code(code, two, "onednn"), 2, "two.onnx: inputs: 1 expected, 2 found");
+  const std::string shorter = of("x: float32[10]", "y: float32[]", "y = ReduceMax(x) {keepdims = 0}", "shorter.onnx");
+  expect_error(bench_code(code, shorter, "onednn"), 2, "y: float32[10] expected, float32[] found");
+}
+
+/// Sizes that nobody gave are 1 in code: for peers too.
+TEST_F(Peers, RunModelsOfOpenSizes) {
+  if (!is_there("onednn")) GTEST_SKIP() << "no oneDNN here";
+  const Outcome outcome =
+      bench("opset 17\ngraph g(x: float32[n,4]) -> (y: float32[n,4]) {\n  y = Relu(x)\n}\n", "onednn");
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_TRUE(json::parse(outcome.out)["against"].contains("onednn")) << outcome.err;
+}
+
+TEST_F(Peers, ThatComputeSomethingElseAreTold) {
+  if (!is_there("onnxruntime")) GTEST_SKIP() << "no ONNX Runtime here";
+  const auto of = [&](const char* first, const char* second, const char* name) {
+    return model(
+        fmt::format("opset 17\ngraph g(x: float32[4,5]) -> (y: float32[4,5], z: int64[4]) {{\n  y = {}(x)\n  z "
+                    "= {}(x) {{axis = 1, keepdims = 0}}\n}}\n",
+                    first, second),
+        name);
+  };
+  const std::string same = of("Sigmoid", "ArgMax", "same.onnx"), code = compiled(same);
+  const auto told = [&](const std::string& file) {
+    const Outcome outcome = bench_code(code, file, "onnxruntime");
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_GT(json::parse(outcome.out)["against"]["onnxruntime"]["ratio"], 0);
+    return outcome.err;
+  };
+  EXPECT_EQ(told(same), "");
+  EXPECT_THAT(told(of("Exp", "ArgMax", "first.onnx")), HasSubstr("onnxruntime: our outputs expected, y differs by"));
+  EXPECT_THAT(told(of("Sigmoid", "ArgMin", "second.onnx")), HasSubstr("our outputs expected, z differs by"));
 }
 
 TEST_F(Peers, WhatOneDnnHasNoPrimitiveForIsANoteAndNoRow) {

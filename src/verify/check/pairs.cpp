@@ -33,4 +33,12 @@ Pairs put_in_order(Graph& candidate, const Graph& reference) {
   return pairs;
 }
 
+std::string paired_by_position(const Graph& candidate, const Graph& reference) {
+  std::string sides;
+  if (names_of(reference, reference.inputs()) != names_of(candidate, candidate.inputs())) sides = "inputs";
+  if (names_of(reference, reference.outputs()) != names_of(candidate, candidate.outputs()))
+    sides += sides.empty() ? "outputs" : " and outputs";
+  return sides;
+}
+
 }  // namespace isomer

@@ -18,6 +18,10 @@ struct Pairs {
 /// they stay as they are. Inputs and outputs each for themselves.
 Pairs put_in_order(Graph& candidate, const Graph& reference);
 
+/// What of two models that are in order belongs together by its place alone, since the names differ: "inputs",
+/// "outputs", "inputs and outputs", or nothing.
+std::string paired_by_position(const Graph& candidate, const Graph& reference);
+
 std::vector<std::string> names_of(const Graph& graph, const std::vector<ValueId>& values);
 
 template <class T>
