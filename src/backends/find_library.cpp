@@ -13,6 +13,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// More than that a system does not follow either.
+constexpr int kMostLinks = 40;
+
 std::string variable(const char* name) {
   const char* const value = std::getenv(name);
   return value ? value : "";
@@ -26,8 +29,12 @@ std::vector<fs::path> python_prefixes() {
   for (std::string folder; std::getline(folders, folder, ':');)
     if (const fs::path python = fs::path(folder) / "python3"; fs::exists(python, error)) {
       // A link may name that of a virtual environment.
-      for (fs::path file = python; !file.empty(); file = fs::read_symlink(file, error))
+      fs::path file = python;
+      for (int links = 0; !file.empty() && links < kMostLinks; ++links) {
         if (file.is_absolute()) prefixes.push_back(file.parent_path().parent_path());
+        const fs::path target = fs::read_symlink(file, error);
+        file = target.empty() ? target : file.parent_path() / target;
+      }
       break;
     }
   if (const std::string environment = variable("VIRTUAL_ENV"); !environment.empty()) prefixes.emplace_back(environment);

@@ -59,6 +59,26 @@ TEST_F(FindLibrary, LooksWhereOnePutsIt) {
                           (packages / "libisomertest.so.1.20.3").string(), (users / "libisomertest.so.2").string()));
 }
 
+/// What a link says is seen from its own folder, wherever the program runs.
+TEST_F(FindLibrary, FollowsLinksFromTheirFolders) {
+  const fs::path packages = folder_ / "real/lib/python3.11/site-packages/isomertest/lib";
+  touch(folder_ / "real/bin/python3.11");
+  touch(packages / "libisomertest.so.1");
+  fs::create_directories(folder_ / "python/bin");
+  fs::create_symlink("../../real/bin/python3.11", folder_ / "python/bin/python3");
+  // Names of the same links lead elsewhere in another folder, and back here.
+  const fs::path other = folder_ / "other/real/bin";
+  fs::create_directories(other);
+  fs::create_symlink(folder_ / "python/bin/python3", other / "python3.11");
+  const fs::path before = fs::current_path(), inside = folder_ / "other/a/b";
+  fs::create_directories(inside);
+  fs::current_path(inside);
+  const std::vector<std::string> places = places_of(library_);
+  fs::current_path(before);
+  ASSERT_EQ(places.size(), 3U);
+  EXPECT_TRUE(fs::equivalent(places.back(), packages / "libisomertest.so.1")) << places.back();
+}
+
 TEST_F(FindLibrary, TakesWhatIsGivenAlone) {
   const Variable variable("ISOMER_TEST_LIBRARY", "/there/lib.so");
   EXPECT_THAT(places_of(library_), ElementsAre("/there/lib.so"));
