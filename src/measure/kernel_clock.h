@@ -40,6 +40,8 @@ inline constexpr double kAnyTime = std::numeric_limits<double>::infinity();
 class KernelClock {
  public:
   KernelClock(int threads, Weights weights);
+  /// That kernels run on: fewer than asked for where the system refuses some.
+  int threads() const { return workers_.threads(); }
 
   /// Where two runs in a row take longer than what is hopeless, no more are made. Errors (kUnsupported): no memory.
   Result<Measured> time(const ClockJob& job, double hopeless_us = kAnyTime);

@@ -17,9 +17,16 @@
 #include "runtime/plan_fields.h"
 #include "util/process_limits.h"
 #include "util/subprocess.h"
+#include "util/version.h"
 
 namespace isomer {
 namespace {
+
+/// What the worker says before it is asked about a kernel: until then nothing is a kernel's fault.
+struct Readiness {
+  std::string version;
+  int threads = 0;  ///< that kernels run on
+};
 
 /// What the worker is asked.
 struct Question {
@@ -59,6 +66,11 @@ void fields(Archive& archive, ClockJob& job) {
 }
 
 namespace {
+
+template <class Archive>
+void fields(Archive& archive, Readiness& readiness) {
+  archive(readiness.version, readiness.threads);
+}
 
 template <class Archive>
 void fields(Archive& archive, Question& question) {
@@ -135,6 +147,7 @@ std::string answer_of(KernelClock& clock, int threads, const std::optional<Quest
 
 /// On a busy machine what takes so many seconds of a core takes longer.
 constexpr double kPatience = 10;
+constexpr double kSecondsToStart = 60;
 
 Finding nonsense() {
   return faulty(Fault::kCrash, "an answer of the process that measures expected, other bytes found");
@@ -165,17 +178,45 @@ Result<Finding> silence_of(const WorkerProcess::Reply& reply, double seconds) {
   return nonsense();
 }
 
+/// Of a process that has had no kernel yet. Another build, which a folder may hold still, answers in another way.
+Result<void> check_ready(const WorkerProcess::Reply& reply, int threads) {
+  if (reply.is_late)
+    return unsupported("", "a process that measures within {} s expected, none found", kSecondsToStart);
+  if (reply.is_ended_from_outside())
+    return unsupported("", "a process that measures expected, it was ended from outside");
+  if (reply.signal != 0)
+    return unsupported("", "a process that measures expected, signal {} ({}) found as it began", reply.signal,
+                       strsignal(reply.signal));
+  if (reply.exits)
+    return unsupported("", "a process that measures expected, it ended with code {} as it began", *reply.exits);
+  const auto ready = reply.answer ? runtime::from_bytes<Readiness>(*reply.answer) : std::nullopt;
+  if (!ready || ready->version != version_text())
+    return unsupported("", "a process that measures of {} expected, {} found", version_text(),
+                       ready ? ready->version : "another program");
+  if (ready->threads != threads)
+    return unsupported("", "a process that measures on {} threads expected, {} found", threads, ready->threads);
+  return {};
+}
+
 }  // namespace
 
-Result<void> MeasuringWorker::start() {
-  if (process_) return {};
+Result<WorkerProcess::Reply> MeasuringWorker::begin() {
   if (const auto program = own_program("isomer-measure"); !program.empty()) {
     TRY(process_, WorkerProcess::start({program.string(), std::to_string(options_.threads),
                                         std::to_string(static_cast<int>(options_.weights))}));
   } else {
     TRY(process_, WorkerProcess::fork([this] { answer_jobs(options_.threads, options_.weights); }));
   }
-  return {};
+  return process_->ask("", kSecondsToStart);
+}
+
+Result<void> MeasuringWorker::start() {
+  if (process_) return {};
+  auto reply = begin();
+  if (reply.ok() && reply->is_ended_from_outside()) reply = begin();
+  Result<void> ready = reply.ok() ? check_ready(*reply, options_.threads) : std::move(reply).error();
+  if (!ready.ok()) process_.reset();
+  return ready;
 }
 
 template <class Finding, class Question>
@@ -234,6 +275,8 @@ void answer_jobs(int threads, Weights weights) {
   setrlimit(RLIMIT_CORE, &no_core);
   KernelClock clock(threads, weights);
   forbid_system_calls_of_new_code();
+  if (!next_question()) return;
+  answer(runtime::to_bytes(Readiness{version_text(), clock.threads()}));
   while (const auto question = next_question())
     answer(answer_of(clock, threads, runtime::from_bytes<Question>(*question)));
 }

@@ -25,14 +25,16 @@ class MeasuringWorker {
   explicit MeasuringWorker(const MeasuringOptions& options) : options_(options) {}
 
   /// Errors: kUnsupported where there is not enough memory, or the process was ended from outside, twice, or can't be
-  /// started; kStopped.
+  /// started, is of another build or has fewer threads; kStopped.
   Result<Measured> time(const ClockJob& job, double hopeless_us = kAnyTime);
   /// What the kernel makes of such numbers, as KernelClock has it. Errors: the same.
   Result<KernelOutputs> outputs(const ClockJob& job, Numbers numbers);
 
  private:
-  /// Where kernels run is there from now on.
+  /// Where kernels run is there from now on, and has told that it can.
   Result<void> start();
+  /// Starts it; what it says first.
+  Result<WorkerProcess::Reply> begin();
   /// What is found, in the source file's terms.
   template <class Finding, class Question>
   Result<Finding> ask(Question question);
@@ -42,8 +44,8 @@ class MeasuringWorker {
   int64_t asked_ = 0;  ///< questions
 };
 
-/// What `isomer-measure` does: answers jobs until nobody asks. The machine code of kernels can't ask the system for
-/// anything from then on, where the system can forbid it.
+/// What `isomer-measure` does: tells that it is ready where it is asked first, then answers jobs until nobody asks. The
+/// machine code of kernels can't ask the system for anything from then on, where the system can forbid it.
 void answer_jobs(int threads, Weights weights);
 
 }  // namespace isomer

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cmath>
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <thread>
@@ -169,6 +170,37 @@ TEST(WorkerOfACopy, SurvivesTheSame) {
     EXPECT_EQ(time->fault, fault) << time->why;
   }
   EXPECT_EQ(worker.outputs(test::copies(64, test::load_from_input(0)), Numbers::kReals)->fault, Fault::kBounds);
+}
+
+/// What ends before it has a kernel, or is another program, says nothing of kernels: beside the copy of this test that
+/// runs it from another folder.
+TEST(WorkerThatIsNotReady, IsNoFault) {
+  if (const char* const why = std::getenv("ISOMER_TEST_WHY")) {
+    MeasuringWorker worker(MeasuringOptions{.threads = 2, .seconds = 2});
+    const auto time = worker.time(returns(0));
+    ASSERT_FALSE(time.ok()) << time->why;
+    EXPECT_EQ(time.error().kind, ErrorKind::kUnsupported);
+    EXPECT_THAT(time.error().message(), HasSubstr(why));
+    return;
+  }
+  const TemporaryFolder folder = *TemporaryFolder::in_system_folder();
+  const std::filesystem::path copy = folder.path() / "apart" / "test", program = copy.parent_path() / "isomer-measure";
+  std::filesystem::create_directory(copy.parent_path());
+  std::filesystem::copy_file("/proc/self/exe", copy);
+  const std::string ours = own_program("isomer-measure").string();
+  for (const auto& [script, why] : std::vector<std::pair<std::string, std::string>>{
+           {"exit 127", "it ended with code 127"},
+           {"kill -ABRT $$", "signal 6"},
+           {"kill -KILL $$", "ended from outside"},
+           {"head -c 8 > /dev/null; printf '\\001\\000\\000\\000\\000\\000\\000\\000x' >&0", "another program found"},
+           {"exec " + ours + " 1 $2", "on 2 threads expected, 1 found"}}) {
+    std::ofstream(program) << "#!/bin/sh\n" << script << "\n";
+    std::filesystem::permissions(program, std::filesystem::perms::owner_all);
+    const auto run =
+        run_program({"env", "ISOMER_TEST_WHY=" + why, copy.string(), "--gtest_filter=WorkerThatIsNotReady.*"}, 300);
+    ASSERT_TRUE(run.ok()) << run.error().message();
+    EXPECT_EQ(run->exit_code, 0) << script << ": " << run->output;
+  }
 }
 
 TEST_F(Worker, RefusesWhatDoesNotFitItsMemory) {
