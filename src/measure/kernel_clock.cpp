@@ -114,7 +114,6 @@ Weights weights_in_model(int64_t constant_bytes) {
 
 KernelClock::KernelClock(int threads, Weights weights)
     : where_(weights),
-      cpu_(threads > 1 && threads <= available_threads() ? current_cpu() : -1),
       workers_(threads),
       frames_(threads),
       flush_(runtime::has_cpu_feature("clflushopt") ? flush_fast : flush_slowly),
@@ -233,7 +232,7 @@ void KernelClock::cool_down(const Arguments& arguments) {
 
 Result<Measured> KernelClock::time(const ClockJob& job, double hopeless_us) {
   // Workers are pinned to other CPUs; beside one of them the two would wait for each other.
-  const StayOn pinned(cpu_);
+  const StayOn pinned(workers_.free_cpu());
   const runtime::FlushDenormals flush;
   TRY(const runtime::ExecutableMemory code, runtime::ExecutableMemory::copy_of(job.code));
   TRY(const Arguments arguments, place(job));
@@ -270,7 +269,7 @@ Result<Measured> KernelClock::time(const ClockJob& job, double hopeless_us) {
 }
 
 Result<KernelOutputs> KernelClock::outputs(const ClockJob& job, Numbers numbers, GuardWatch::Tell tell) {
-  const StayOn pinned(cpu_);
+  const StayOn pinned(workers_.free_cpu());
   const runtime::FlushDenormals flush;
   TRY(const runtime::ExecutableMemory code, runtime::ExecutableMemory::copy_of(job.code));
   TRY(KernelOutputs first, outputs_in(job, numbers, code, Flush::kBehind, kPoison, tell));

@@ -84,7 +84,6 @@ class KernelClock {
   void cool_down(const Arguments& arguments);
 
   const Weights where_;
-  const int cpu_;  ///< that the caller was on when the workers were given theirs; -1 where there are not enough for all
   runtime::Workers workers_;
   std::vector<ThreadFrame> frames_;
   std::vector<runtime::Memory> scratch_;  ///< by thread

@@ -29,6 +29,9 @@ class Workers {
   /// while there are enough, near ones first (near_first), and flush denormals.
   explicit Workers(int threads);
   int threads() const { return pool_.threads(); }
+  /// No worker is pinned to it: where the caller was, or should be from then on to be apart from them. -1: they are
+  /// pinned to none, since there is one thread or there are fewer CPUs.
+  int free_cpu() const { return seats_.empty() ? -1 : free_cpu_; }
 
   /// To be called now and then: where the system has moved the caller onto the CPU of a worker, or onto another thread
   /// of its core while a core was left, that worker goes where the caller was. Side by side on one CPU they would take

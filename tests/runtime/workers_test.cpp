@@ -30,5 +30,21 @@ TEST(Workers, LeaveTheCpuThatTheCallerWasMovedTo) {
   }
 }
 
+/// The caller's, wherever it was when they were given theirs.
+TEST(Workers, LeaveACpuFree) {
+  if (available_threads() < 2) GTEST_SKIP() << "two CPUs needed";
+  Workers workers(2);
+  for (int move = 0; move < 3; ++move) {
+    const int cpu = cpu_of_worker(workers);
+    ASSERT_GE(workers.free_cpu(), 0);
+    EXPECT_NE(workers.free_cpu(), cpu);
+    const StayOn moved(cpu);
+    workers.keep_apart();
+  }
+  EXPECT_EQ(Workers(1).free_cpu(), -1);
+  const StayOn alone(current_cpu());
+  EXPECT_EQ(Workers(2).free_cpu(), -1);
+}
+
 }  // namespace
 }  // namespace isomer::runtime::test
