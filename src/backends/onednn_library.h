@@ -25,6 +25,8 @@ enum Constant : int {
   kUseScale = 8,
   kUseShift = 16,
 };
+/// What a build runs its work on, on a CPU.
+enum Runtime : unsigned { kSequential = 1, kOpenMp = 2 };
 enum Argument : int {
   kSource = 1,
   kSecondSource = 2,
@@ -57,7 +59,8 @@ class Library {
   static Result<Library> open(const std::string& file);
 
   const std::string& version() const { return version_; }
-  /// Of the calling thread: its OpenMP teams have so many threads.
+  /// Of the calling thread: its OpenMP teams have so many threads. Errors (kUnsupported): the build has threads of
+  /// another kind, whose number is not ours to say, or none where more than one is wanted.
   Result<void> set_threads(int threads) const;
 
   template <class R, class... Arguments>
@@ -80,6 +83,7 @@ class Library {
  private:
   void* handle_ = nullptr;
   std::string version_;
+  unsigned runtime_ = 0;
 };
 
 /// An object of the library with the function that releases it.
