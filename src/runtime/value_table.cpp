@@ -86,10 +86,13 @@ bool ValueTable::take_memory(int32_t number, int64_t bytes, Content content) {
   DeviceMemory& memory = dynamic_[number];
   if (memory.data() != nullptr && memory.bytes() >= bytes) return true;
   const bool keep = content == Content::kKept;
-  // Twice as much where it grows step by step.
-  const int64_t wanted = keep ? std::max(bytes, 2 * memory.bytes()) : bytes;
-  if (!limit_.allows(wanted)) return false;
-  auto larger = device_->allocate(wanted);
+  const auto taken = [&](int64_t size) {
+    return limit_.allows(size) ? device_->allocate(size) : std::optional<DeviceMemory>();
+  };
+  // Twice as much where it grows step by step, as long as there is so much.
+  std::optional<DeviceMemory> larger;
+  if (keep && bytes < 2 * memory.bytes()) larger = taken(2 * memory.bytes());
+  if (!larger) larger = taken(bytes);
   if (!larger) return false;
   if (keep && memory.data() != nullptr) device_->copy(larger->data(), memory.data(), memory.bytes());
   std::swap(memory, *larger);

@@ -1,4 +1,5 @@
-// Where each value of a variant lies now, and the dims of those whose size data decide.
+// Where each value of a variant lies now, and the dims of those whose size data decide. Tests:
+// tests/runtime/value_table_test.cpp, tests/runtime/session_test.cpp
 #pragma once
 
 #include <mutex>
