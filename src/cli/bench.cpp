@@ -83,11 +83,13 @@ void print_report(const json& report, const BenchOptions& options) {
   const auto number = [&](const char* key) { return report[key].get<double>(); };
   const auto time = [&](const char* key) { return time_text(1e3 * number(key)); };
   print_profile(report["tasks"], options.verbosity > 0);
-  fmt::print("{} at {}: median {}, min {}, p90 {}, p99 {} of {}; {:.1f} GFLOP/s of {:.1f}\n", printable(options.file),
-             counted(report["threads"].get<int>(), "thread"), time("median_ms"), time("min_ms"), time("p90_ms"),
-             time("p99_ms"), counted(static_cast<int64_t>(report["times_ms"].size()), "run"), number("gflops"),
-             number("fma_peak_gflops"));
-  if (report.contains("device"))
+  const bool is_on_gpu = report.contains("device");
+  fmt::print("{} {}: median {}, min {}, p90 {}, p99 {} of {}; {:.1f} GFLOP/s{}\n", printable(options.file),
+             is_on_gpu ? "on a GPU" : "at " + counted(report["threads"].get<int>(), "thread"), time("median_ms"),
+             time("min_ms"), time("p90_ms"), time("p99_ms"),
+             counted(static_cast<int64_t>(report["times_ms"].size()), "run"), number("gflops"),
+             is_on_gpu ? "" : fmt::format(" of {:.1f}", number("fma_peak_gflops")));
+  if (is_on_gpu)
     fmt::print("{}, caches cold: median {:.4f} ms on the device; against itself {:.3f}\n",
                printable(report["device"].get<std::string>()),
                quantile(report["device_times_ms"].get<std::vector<double>>(), 0.5), number("control"));

@@ -52,8 +52,13 @@ struct Rival {
   std::vector<double> times = {}, ratios = {};
 };
 
+/// Of the CPU: those of our code, or where that is a GPU's those that peers on the CPU beside it have.
+int threads_of(BenchSession& bench, const Settings& settings) {
+  return bench.is_on_gpu() ? settings.threads : bench.session().threads();
+}
+
 /// Ours and each peer's in turns, as often each in a round as take some milliseconds: drifts of the machine meet all.
-Result<void> race(BenchSession& bench, std::vector<Rival>& rivals, double seconds) {
+Result<void> race(BenchSession& bench, std::vector<Rival>& rivals, double seconds, int threads) {
   const auto timed = [](backends::Peer& peer) -> Result<double> {
     const auto start = Clock::now();
     TRY_VOID(peer.run());
@@ -71,7 +76,7 @@ Result<void> race(BenchSession& bench, std::vector<Rival>& rivals, double second
   const int count = some_milliseconds(own);
   // Workers spin for a while when their work is done: the other's turn begins when they sleep.
   const auto settle = [&] {
-    if (bench.session().threads() > 1) std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    if (threads > 1) std::this_thread::sleep_for(std::chrono::milliseconds(200));
   };
   const auto end = Clock::now() + std::chrono::duration<double>(static_cast<double>(rivals.size() + 1) * seconds);
   do {
@@ -111,7 +116,7 @@ Result<std::string> found_library(const std::string& name, const BenchChoices& c
 /// `model`: as model_of_peers gives it.
 Result<std::unique_ptr<backends::Peer>> open_peer(const std::string& name, const Graph& model, BenchSession& bench,
                                                   const BenchChoices& choices, const Settings& settings) {
-  const int threads = bench.session().threads();
+  const int threads = threads_of(bench, settings);
   TRY(const std::string library, found_library(name, choices));
   if (name == "onnxruntime") return backends::open_onnxruntime(library, choices.model, model, bench.inputs(), threads);
   TRY(const std::vector<float> expected, bench.first_output());
@@ -183,7 +188,7 @@ Result<json> compare_with_peers(BenchSession& bench, const BenchChoices& choices
   TRY(std::vector<Rival> rivals, open_rivals(bench, choices, settings));
   json result = json::object();
   if (rivals.empty()) return result;
-  TRY_VOID(race(bench, rivals, choices.seconds));
+  TRY_VOID(race(bench, rivals, choices.seconds, threads_of(bench, settings)));
   for (const Rival& rival : rivals) {
     json& facts = result[rival.name];
     facts = {{"version", rival.peer->version()},
@@ -226,13 +231,19 @@ Result<json> measured(const OpenBench& open, const BenchChoices& choices, const 
     gflop += static_cast<double>(time.step->flops) / 1e9 * static_cast<double>(time.runs) /
              static_cast<double>(profiled.size());
   const double median = quantile(times, 0.5);
-  json report = {
-      {"threads", bench.session().threads()}, {"times_ms", times},
-      {"min_ms", quantile(times, 0)},         {"median_ms", median},
-      {"p90_ms", quantile(times, 0.9)},       {"p99_ms", quantile(times, 0.99)},
-      {"peak_memory_mb", peak_memory},        {"gflop", gflop},
-      {"gflops", gflop / median * 1e3},       {"fma_peak_gflops", measure_fma_peak(bench.session().threads())},
-      {"tasks", tasks_of(profile.session())}, {"against", against}};
+  const int threads = threads_of(bench, settings);
+  json report = {{"threads", threads},
+                 {"times_ms", times},
+                 {"min_ms", quantile(times, 0)},
+                 {"median_ms", median},
+                 {"p90_ms", quantile(times, 0.9)},
+                 {"p99_ms", quantile(times, 0.99)},
+                 {"peak_memory_mb", peak_memory},
+                 {"gflop", gflop},
+                 {"gflops", gflop / median * 1e3},
+                 {"fma_peak_gflops", bench.is_on_gpu() ? json() : json(measure_fma_peak(threads))},
+                 {"tasks", tasks_of(profile.session())},
+                 {"against", against}};
   report.update(gpu);
   return report;
 }

@@ -24,7 +24,8 @@ struct BenchChoices {
 using OpenBench = std::function<Result<BenchSession>(bool timed)>;
 
 /// What `bench --json` prints: "threads", "times_ms", "min_ms", "median_ms", "p90_ms", "p99_ms", "peak_memory_mb",
-/// "gflop", "gflops", "fma_peak_gflops", "tasks", "against", and of code of a GPU what measure_on_gpu says.
+/// "gflop", "gflops", "fma_peak_gflops" (of the CPU: null on a GPU), "tasks", "against", and of code of a GPU what
+/// measure_on_gpu says. "threads" are the CPU's: those of peers where the code is a GPU's.
 Result<nlohmann::json> measured(const OpenBench& open, const BenchChoices& choices, const Settings& settings);
 
 /// A peer's library, where it is named; else empty.

@@ -77,13 +77,19 @@ std::string runs_section(const json& facts) {
       least, most, rows);
 }
 
+/// Of the CPU that `bench` has measured; 0: it ran code of a GPU.
+double fma_peak(const json& facts) {
+  const auto peak = facts.find("fma_peak_gflops");
+  return peak != facts.end() && peak->is_number() ? peak->get<double>() : 0;
+}
+
 /// Of `bench`: where the time of a run goes.
 std::string profile_section(const json& facts) {
   const json& tasks = facts["tasks"];
   std::vector<const json*> order;
   for (const json& task : tasks) order.push_back(&task);
   stable_sort(order, [](const json* a, const json* b) { return (*a)["share"] > (*b)["share"]; });
-  const double peak = facts.value("fma_peak_gflops", 0.0);
+  const double peak = fma_peak(facts);
   std::string rows;
   for (const json* task : order) {
     const double share = (*task)["share"], gflops = (*task)["gflops"];
@@ -157,13 +163,16 @@ bool is_of_bench(const json& facts) { return facts.contains("times_ms"); }
 bool is_of_tune(const json& facts) { return facts.contains("models"); }
 
 std::string bench_tiles(const json& facts) {
-  std::string result =
-      tile("time of a run", number(facts["median_ms"]) + " ms",
-           fmt::format("the median; {} ms at least; {} threads", number(facts["min_ms"]), number(facts["threads"])));
+  std::string result = tile("time of a run", number(facts["median_ms"]) + " ms",
+                            fmt::format("the median; {} ms at least; {}", number(facts["min_ms"]),
+                                        facts.contains("device") ? escaped(facts["device"].get<std::string>())
+                                                                 : number(facts["threads"]) + " threads"));
   if (facts.contains("gflops"))
-    result += tile("arithmetic", fmt::format("{} GFLOP/s", number(facts["gflops"])),
-                   fmt::format("of {} that the machine was seen to do; {} GFLOP a run",
-                               number(facts["fma_peak_gflops"]), number(facts["gflop"])));
+    result += tile(
+        "arithmetic", fmt::format("{} GFLOP/s", number(facts["gflops"])),
+        (fma_peak(facts) > 0 ? fmt::format("of {} that the machine was seen to do; ", number(facts["fma_peak_gflops"]))
+                             : "") +
+            fmt::format("{} GFLOP a run", number(facts["gflop"])));
   if (facts.contains("peak_memory_mb")) result += tile("memory", number(facts["peak_memory_mb"]) + " MB", "at most");
   if (facts.contains("against"))
     for (const auto& [name, peer] : facts["against"].items())

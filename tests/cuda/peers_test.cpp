@@ -20,6 +20,7 @@ namespace isomer::test {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 struct Convolution {
   int channels, size, filters, kernel, stride, groups = 1;
@@ -87,13 +88,20 @@ TEST_F(GpuBench, TellsTimesOfTheDevice) {
                     "--no-check", "--dim", "batch=2"})
                 .exit_code,
             0);
-  const Outcome outcome = isomer({"bench", artifact, "--json", "-q", "--duration", "0.05"});
+  const Outcome outcome = isomer({"bench", artifact, "--json", "-q", "--duration", "0.05", "--threads", "2"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   const auto report = nlohmann::json::parse(outcome.out);
   EXPECT_EQ(report["device"], "Emulated GPU");
+  // Of the CPU there are the threads of peers alone.
+  EXPECT_TRUE(report["fma_peak_gflops"].is_null());
+  EXPECT_EQ(report["threads"], 2);
   EXPECT_GT(report["device_times_ms"].size(), 0u);
   EXPECT_GT(report["copy_gbs"], 0);
   EXPECT_GT(report["control"], 0);
+
+  const Outcome text = isomer({"bench", artifact, "-q", "--duration", "0.05"});
+  EXPECT_THAT(text.out, HasSubstr("mlp.iso on a GPU: median"));
+  EXPECT_THAT(text.out, Not(HasSubstr("thread")));
 
   // Of several GPUs the one that runs the code.
   const Outcome second =

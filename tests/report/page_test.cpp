@@ -136,6 +136,19 @@ TEST(Page, OfABenchHasRunsPeersAndTasks) {
   EXPECT_EQ(html.find("nodes"), std::string::npos);
 }
 
+TEST(Page, OfABenchOnAGpuSaysNothingOfTheCpu) {
+  const json facts = json::parse(R"json({
+    "model": "m.onnx", "threads": 3, "times_ms": [2.5, 1.5], "min_ms": 1.5, "median_ms": 2.0, "gflop": 0.25,
+    "gflops": 125.0, "fma_peak_gflops": null, "device": "Some <GPU>",
+    "tasks": [{"name": "Add", "depth": 0, "share": 1.0, "median_us": 500.0, "gflops": 0.5}]
+  })json");
+  const std::string html = page({"m.onnx", nullptr, nullptr, {}}, facts);
+  EXPECT_EQ(unbalanced(html), "");
+  for (const char* part : {"125 GFLOP/s", "0.25 GFLOP a run", "1.5 ms at least; Some &lt;GPU&gt;"})
+    EXPECT_THAT(html, HasSubstr(part));
+  for (const char* part : {"3 threads", "was seen to do"}) EXPECT_EQ(html.find(part), std::string::npos) << part;
+}
+
 TEST(Page, OfATuningHasTasksByWhatTheyMayGain) {
   const json facts = json::parse(R"json({
     "models": [{"model": "a.onnx", "start_ms": 3.0, "best_ms": 1.0}, {"model": "b.onnx", "start_ms": 1.0, "best_ms": 1.0}],
