@@ -15,6 +15,8 @@
 #include <thread>
 #include <vector>
 
+#include "util/threads.h"
+
 namespace isomer {
 namespace {
 
@@ -96,9 +98,11 @@ double seconds_on_core() {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
 }
 
-/// The best of some rounds of `work` per second, all threads together: each starts a round when all are there.
+/// The best of some rounds of `work` per second, all threads together: each starts a round when all are there. More
+/// threads than there are CPUs take turns: no more rates than those of the CPUs are summed.
 double best_rate(int threads, const std::function<double(int thread)>& work) {
   constexpr int kRounds = 15;
+  const auto cpus = static_cast<size_t>(available_threads());
   double best = 0;
   for (int round = 0; round < kRounds; ++round) {
     std::atomic<int> waiting = threads;
@@ -121,6 +125,7 @@ double best_rate(int threads, const std::function<double(int thread)>& work) {
     for (std::thread& thread : team) thread.join();
     double rate = 0;
     for (size_t t = 0; t < team.size(); ++t) rate += done[t] / seconds[t];
+    if (team.size() > cpus) rate *= static_cast<double>(cpus) / static_cast<double>(team.size());
     best = std::max(best, rate);
   }
   return best;

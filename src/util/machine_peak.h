@@ -1,5 +1,5 @@
 // What this machine can do at most: the yardstick of benchmarks. Measured in some tenths of a second; other load on the
-// machine lowers it.
+// machine lowers it. Test: tests/util/machine_peak_test.cpp
 #pragma once
 
 #include <cstdint>
