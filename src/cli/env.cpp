@@ -1,6 +1,7 @@
 // isomer env: what this machine and this build are.
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <filesystem>
@@ -123,18 +124,24 @@ json environment() {
            {{"onednn", place(backends::onednn_library())}, {"onnxruntime", place(backends::onnxruntime_library())}}}};
 }
 
-/// At one thread and at all.
-json peak(int all) {
+/// At one thread and at all; the last cache and memory are divided between threads. Null: it needs more memory than is
+/// allowed.
+json peak(int all, MemoryLimit limit) {
+  constexpr int64_t kMost = 4 << 20, kMemory = 256 << 20, kPage = 2 << 20;
+  const long stated = sysconf(_SC_LEVEL3_CACHE_SIZE);
   json result = json::object();
   for (const int threads : std::set{1, all}) {
     json& facts = result[fmt::format("threads_{}", threads)];
     facts["fma_gflops"] = measure_fma_peak(threads);
-    const auto bandwidth = [&](int64_t bytes) { return measure_read_bandwidth(bytes, threads); };
-    facts["copy_gbs"] = {{"memory", measure_copy_bandwidth(256 << 20, threads)}};
-    facts["read_gbs"] = {{"l1", bandwidth(16 << 10)},
-                         {"l2", bandwidth(192 << 10)},
-                         {"l3", bandwidth(4 << 20)},
-                         {"memory", bandwidth(256 << 20)}};
+    const auto figure = [&](double (*measure)(int64_t, int), int64_t bytes, int copies) {
+      const bool fits = limit.allows(threads * copies * std::max(bytes, kPage));
+      return fits ? json(measure(bytes, threads)) : json(nullptr);
+    };
+    const auto read = [&](int64_t bytes) { return figure(measure_read_bandwidth, bytes, 1); };
+    const int64_t last = stated > 0 ? std::min(kMost, stated / 2 / threads) : kMost / threads;
+    facts["copy_gbs"] = {{"memory", figure(measure_copy_bandwidth, kMemory / threads, 2)}};
+    facts["read_gbs"] = {
+        {"l1", read(16 << 10)}, {"l2", read(192 << 10)}, {"l3", read(last)}, {"memory", read(kMemory / threads)}};
   }
   return result;
 }
@@ -169,7 +176,7 @@ void add_env(CLI::App& app, int& exit) {
   command->callback([options, &exit] {
     json facts = environment();
     facts["threads"] = options->thread_count();
-    if (options->peak) facts["peak"] = peak(options->thread_count());
+    if (options->peak) facts["peak"] = peak(options->thread_count(), options->memory_limit());
     if (options->json)
       fmt::print("{}\n", json_text(facts, 2));
     else

@@ -783,6 +783,17 @@ TEST_F(CommandLine, DiffSaysWhatBecameOfInterfacesAndBranches) {
   EXPECT_THAT(changed.out, testing::Not(HasSubstr("then_branch: ")));
 }
 
+/// What needs more memory is not measured.
+TEST_F(CommandLine, PeaksAreMeasuredInTheMemoryThatIsAllowed) {
+  const Outcome outcome = isomer({"env", "--peak", "--json", "--threads", "1", "--memory", "260MB"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const json peak = json::parse(outcome.out)["peak"]["threads_1"];
+  EXPECT_GT(peak["fma_gflops"], 0);
+  EXPECT_GT(peak["read_gbs"]["l1"], 0);
+  EXPECT_TRUE(peak["read_gbs"]["memory"].is_null());
+  EXPECT_TRUE(peak["copy_gbs"]["memory"].is_null());
+}
+
 TEST_F(CommandLine, JsonIsAllThatStandardOutputHolds) {
   const std::string file = model(kSmall, "small.onnx");
   EXPECT_EQ(json::parse(isomer({"optimize", file, "-o", path("out.onnx"), "--json"}).out)["nodes_after"], 2);
