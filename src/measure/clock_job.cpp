@@ -12,6 +12,18 @@ int64_t ClockJob::bytes() const {
   return sum;
 }
 
+int64_t ClockJob::output_bytes() const {
+  int64_t sum = 0;
+  for (const int output : outputs) sum += buffers[static_cast<size_t>(output)].bytes;
+  return sum;
+}
+
+int64_t ClockJob::scratch_bytes() const {
+  int64_t most = 0;
+  for (const runtime::Part& part : parts) most = std::max(most, part.scratch_bytes);
+  return most;
+}
+
 // Packed weights are filled as they lie: what they were packed from makes no difference.
 ClockJob job_of(const kernel::Kernel& kernel, std::span<const runtime::Part> parts, std::span<const std::byte> code) {
   ClockJob job{std::vector<ClockJob::Buffer>(kernel.buffers.size()),

@@ -29,7 +29,9 @@ struct ClockJob {
   std::vector<runtime::Part> parts;
   std::vector<std::byte> code;  ///< to be mapped at a multiple of 64 bytes, readable and executable
 
-  int64_t bytes() const;  ///< of all buffers
+  int64_t bytes() const;          ///< of all buffers
+  int64_t output_bytes() const;   ///< of those that are outputs
+  int64_t scratch_bytes() const;  ///< that each thread needs
 };
 
 /// `parts` are the kernel's in `code`. Inputs have the same seeds in all kernels of a task.

@@ -33,9 +33,10 @@ constexpr int64_t kBetween = 4096;
 /// Of a shared cache: virtual machines state the whole of one that others use too.
 constexpr int64_t kMostShared = int64_t{16} << 20;
 
-int64_t cache_bytes() {
-  const long size = sysconf(_SC_LEVEL2_CACHE_SIZE);
-  return size > 0 ? size : int64_t{1} << 20;
+/// Of each thread.
+int64_t sweep_bytes() {
+  const long cache = sysconf(_SC_LEVEL2_CACHE_SIZE);
+  return 2 * (cache > 0 ? cache : int64_t{1} << 20);
 }
 
 /// Reads each line of it.
@@ -58,12 +59,6 @@ bool no_memory(runtime::Frame*, int32_t, int64_t) { return false; }
 
 int64_t rounded_up(int64_t bytes) {
   return (bytes + runtime::kAlignment - 1) / runtime::kAlignment * runtime::kAlignment;
-}
-
-int64_t scratch_bytes_of(const ClockJob& job) {
-  int64_t bytes = 0;
-  for (const runtime::Part& part : job.parts) bytes = std::max(bytes, part.scratch_bytes);
-  return bytes;
 }
 
 std::string sentence(Outcome outcome) {
@@ -117,12 +112,14 @@ KernelClock::KernelClock(int threads, Weights weights)
       workers_(threads),
       frames_(threads),
       flush_(runtime::has_cpu_feature("clflushopt") ? flush_fast : flush_slowly),
-      sweep_bytes_(2 * cache_bytes()) {
+      sweep_bytes_(sweep_bytes()) {
   if (auto sweep = runtime::Memory::allocate(threads * sweep_bytes_)) sweep_ = std::move(*sweep);
   std::fill_n(sweep_.data(), sweep_.data() ? threads * sweep_bytes_ : 0,
               std::byte{1});  // untouched pages are one in the cache
   for (ThreadFrame& thread : frames_) thread.frame = {nullptr, nullptr, nullptr, no_memory, runtime::math_table(), 0};
 }
+
+int64_t KernelClock::own_bytes(int threads) { return threads * sweep_bytes(); }
 
 Result<KernelClock::Arguments> KernelClock::place(const ClockJob& job) {
   // Poison between two buffers: what is written there is found at little cost.
@@ -134,7 +131,7 @@ Result<KernelClock::Arguments> KernelClock::place(const ClockJob& job) {
     if (!memory) return unsupported("", "{} bytes of memory to measure a kernel in expected, less found", total);
     values_ = std::move(*memory);
   }
-  TRY_VOID(take_scratch(scratch_bytes_of(job)));
+  TRY_VOID(take_scratch(job.scratch_bytes()));
   Arguments arguments{std::vector<void*>(job.buffers.size(), nullptr),
                       std::vector<int64_t*>(job.buffers.size(), nullptr),
                       {},
@@ -285,7 +282,7 @@ Result<KernelOutputs> KernelClock::outputs_in(const ClockJob& job, Numbers numbe
   const size_t count = job.buffers.size();
   std::vector<int64_t> sizes;
   for (const ClockJob::Buffer& buffer : job.buffers) sizes.push_back(buffer.bytes);
-  sizes.resize(count + frames_.size(), scratch_bytes_of(job));
+  sizes.resize(count + frames_.size(), job.scratch_bytes());
   const auto memory = GuardedMemory::allocate(sizes, flush, poison);
   if (!memory) return unsupported("", "{} bytes of memory to check a kernel in expected, less found", job.bytes());
   Arguments arguments{std::vector<void*>(count, nullptr), std::vector<int64_t*>(count, nullptr), {}, {}, {}, {}};

@@ -42,6 +42,8 @@ class KernelClock {
   KernelClock(int threads, Weights weights);
   /// That kernels run on: fewer than asked for where the system refuses some.
   int threads() const { return workers_.threads(); }
+  /// Of memory that it has whatever it measures.
+  static int64_t own_bytes(int threads);
 
   /// Where two runs in a row take longer than what is hopeless, no more are made. Errors (kUnsupported): no memory.
   Result<Measured> time(const ClockJob& job, double hopeless_us = kAnyTime);

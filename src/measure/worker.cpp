@@ -12,6 +12,7 @@
 #include <new>
 #include <string>
 
+#include "graph/te/integer.h"
 #include "measure/system_calls.h"
 #include "runtime/plan_bytes.h"
 #include "runtime/plan_fields.h"
@@ -120,9 +121,18 @@ Result<Finding> found_by(KernelClock& clock, const Question& question) {
 /// Measuring a kernel takes at most so much memory beside what the process has.
 int64_t memory_for(const ClockJob& job, int threads) {
   constexpr int64_t kCopies = 6, kMore = int64_t{1} << 30;
-  int64_t scratch = 0;
-  for (const runtime::Part& part : job.parts) scratch = std::max(scratch, part.scratch_bytes);
-  return kCopies * (job.bytes() + threads * scratch) + kMore;
+  return kCopies * (job.bytes() + threads * job.scratch_bytes()) + kMore;
+}
+
+/// What it is likely to take, here and there: buffers, scratch memory and what the clock has; of outputs those of two
+/// runs beside the buffers, and those that are on their way.
+int64_t memory_wanted(const Question& question, int threads) {
+  constexpr int64_t kCopies = 3;
+  const ClockJob& job = question.job;
+  const int64_t scratch = te::saturating_mul(threads, job.scratch_bytes());
+  const int64_t outputs = question.is_time ? 0 : te::saturating_mul(kCopies, job.output_bytes());
+  return te::saturating_add(te::saturating_add(job.bytes(), scratch),
+                            te::saturating_add(outputs, KernelClock::own_bytes(threads)));
 }
 
 std::string answer_of(KernelClock& clock, int threads, const std::optional<Question>& question) {
@@ -221,7 +231,7 @@ Result<void> MeasuringWorker::start() {
 
 template <class Finding, class Question>
 Result<Finding> MeasuringWorker::ask(Question question) {
-  TRY_VOID(options_.memory.check(question.job.bytes(), "measuring a kernel"));
+  TRY_VOID(options_.memory.check(memory_wanted(question, options_.threads), "measuring a kernel"));
   question.number = ++asked_;
   question.seconds = std::bit_cast<uint64_t>(options_.seconds);
   const auto asked = [&]() -> Result<WorkerProcess::Reply> {

@@ -15,6 +15,7 @@
 #include "graph/tensor.h"
 #include "measure/machine_code.h"
 #include "util/clock.h"
+#include "util/resident.h"
 #include "util/subprocess.h"
 #include "util/temporary_folder.h"
 
@@ -210,6 +211,21 @@ TEST_F(Worker, RefusesWhatDoesNotFitItsMemory) {
   const auto time = small.time(job);
   ASSERT_FALSE(time.ok());
   EXPECT_EQ(time.error().kind, ErrorKind::kUnsupported);
+}
+
+/// Threads have scratch memory each, and outputs are held several times.
+TEST_F(Worker, RefusesWhatDoesNotFitBesideTheBuffers) {
+  constexpr int64_t kBytes = int64_t{20} << 20;
+  MeasuringWorker small({.threads = 2, .memory = {resident_bytes() + 3 * kBytes}});
+  ClockJob job = test::copies(kBytes);
+  EXPECT_TRUE(small.time(job).ok());
+  const auto outputs = small.outputs(job, Numbers::kReals);
+  ASSERT_FALSE(outputs.ok());
+  EXPECT_THAT(outputs.error().message(), HasSubstr("more memory for measuring a kernel expected"));
+  job.parts[0].scratch_bytes = kBytes;
+  const auto time = small.time(job);
+  ASSERT_FALSE(time.ok());
+  EXPECT_THAT(time.error().message(), HasSubstr("more memory for measuring a kernel expected"));
 }
 
 }  // namespace
