@@ -131,11 +131,12 @@ ISOMER_API isomer_status isomer_session_output(const isomer_session* session, si
 /* Bytes of elements of this type and these dims; -1 where there is no such tensor or a dim is negative. */
 ISOMER_API int64_t isomer_tensor_bytes(const isomer_tensor* tensor);
 
-/* Runs the model. Inputs are only read. An output of known shape is written to its `data`, which must overlap no input;
- * then its type and dims must be the session's. Where `data` is NULL, and for every output with a dim that data decide
- * (whatever its other fields say), the session supplies memory on its `device` that stays until its next run, which may
- * take it as an input, by a copy. All fields of the outputs are filled. After a failure the outputs' content is
- * undefined. Calls of several threads run one after the other: each is the next run for what another one was given.
+/* Runs the model. Inputs are only read. An output of known shape is written to its `data`; then its type and dims must
+ * be the session's. One whose memory overlaps an input's or another output's is written when all are computed, in their
+ * order, by a copy. Where `data` is NULL, and for every output with a dim that data decide (whatever its other fields
+ * say), the session supplies memory on its `device` that stays until its next run, which may take it as an input, by a
+ * copy. All fields of the outputs are filled. After a failure the outputs' content is undefined. Calls of several
+ * threads run one after the other: each is the next run for what another one was given.
  *
  * A session on a GPU takes tensors of that GPU as they are, and those of the CPU by copies. Where all tensors of the
  * GPU name one stream, it works in that, else after what they hold; all is done when it returns. */

@@ -134,6 +134,22 @@ bool Session::is_handed_out(const void* data) const {
   return false;
 }
 
+/// Whether what kernels read or write elsewhere lies in the caller's memory of an output: they are free to write that
+/// in any order. Inputs are bound.
+bool Session::overlaps_others(std::span<const Tensor> outputs, size_t k) const {
+  const auto start = [](const void* data) { return reinterpret_cast<uintptr_t>(data); };
+  const void* const data = outputs[k].data;
+  const auto meets = [&](const void* other, int64_t bytes) {
+    return start(other) < start(data) + static_cast<uintptr_t>(output(k).bytes) &&
+           start(data) < start(other) + static_cast<uintptr_t>(bytes);
+  };
+  for (size_t other = 0; other < inputs_.size(); ++other)
+    if (meets(table_->data(variant_.inputs[other].value), input(other).bytes)) return true;
+  for (size_t other = 0; other < outputs.size(); ++other)
+    if (other != k && outputs[other].data != nullptr && meets(outputs[other].data, output(other).bytes)) return true;
+  return false;
+}
+
 Result<void> Session::bind_inputs(std::span<const Tensor> inputs) {
   for (size_t k = 0; k < inputs.size(); ++k) {
     void* data = inputs[k].data;
@@ -155,7 +171,7 @@ Result<void> Session::bind_outputs(std::span<const Tensor> outputs) {
     outputs_[k].copy_to = nullptr;
     if (table_->is_open(value)) continue;
     void* data = outputs[k].data;
-    if (!is_usable(outputs[k])) {
+    if (!is_usable(outputs[k]) || overlaps_others(outputs, k)) {
       outputs_[k].copy_to = data;
       TRY(data, take(outputs_[k].memory, output(k).bytes));
     }

@@ -44,11 +44,12 @@ class Session {
 
   /// One run at a time, whoever calls; same inputs and same number of threads, same bits. Inputs are only read; a
   /// pointer that is no multiple of 64 costs a copy, as does one to what the last run has handed out. An output of
-  /// known shape with `data` is written there (its type and dims are checked, it must overlap no input); one without,
-  /// and any whose dims data decide, gets memory of the session, on the device that it names, which stays until the
-  /// next run. All outputs get type and dims. A session on a GPU takes tensors of the host too, which costs copies;
-  /// work that its tensors' streams hold comes first, and all is done when it returns. Errors: kUsage for wrong
-  /// tensors, kInvalid once a mapped file has changed, Executor's.
+  /// known shape with `data` is written there (its type and dims are checked; one that overlaps an input or another
+  /// output costs a copy when all are computed, in their order); one without, and any whose dims data decide, gets
+  /// memory of the session, on the device that it names, which stays until the next run. All outputs get type and dims.
+  /// A session on a GPU takes tensors of the host too, which costs copies; work that its tensors' streams hold comes
+  /// first, and all is done when it returns. Errors: kUsage for wrong tensors, kInvalid once a mapped file has changed,
+  /// Executor's.
   Result<void> run(std::span<const Tensor> inputs, std::span<Tensor> outputs);
 
   /// A copy of the host's data where this session's kernels run, for tensors that many runs take.
@@ -80,6 +81,7 @@ class Session {
   Result<void> compute(std::span<const Tensor> inputs, std::span<Tensor> outputs);
   Result<void*> on_host(size_t output);
   bool is_usable(const Tensor& tensor) const;
+  bool overlaps_others(std::span<const Tensor> outputs, size_t k) const;
   bool is_handed_out(const void* data) const;
 
   std::shared_ptr<const Model> model_;

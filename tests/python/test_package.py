@@ -953,6 +953,33 @@ def test_bindings_write_where_they_are_told(x):
     np.testing.assert_array_equal(z.numpy(), binding.get_outputs()[1].numpy())
 
 
+def aligned(array):
+    """A copy at a multiple of 64, which is not copied again."""
+    memory = np.empty(array.nbytes + 64, np.uint8)
+    start = -memory.ctypes.data % 64
+    copy = memory[start:start + array.nbytes].view(array.dtype).reshape(array.shape)
+    copy[:] = array
+    return copy
+
+
+def test_states_may_be_bound_as_inputs_and_outputs():
+    weight = np.random.default_rng(0).standard_normal((64, 64), np.float32) / 8
+    graph = helper.make_graph([helper.make_node("MatMul", ["s", "w"], ["p"]), helper.make_node("Tanh", ["p"], ["t"])], "state",
+                              [helper.make_tensor_value_info("s", TensorProto.FLOAT, [16, 64])],
+                              [helper.make_tensor_value_info("t", TensorProto.FLOAT, [16, 64])],
+                              [numpy_helper.from_array(weight, "w")])
+    session = isomer.InferenceSession(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8))
+    wanted = np.random.default_rng(1).standard_normal((16, 64), np.float32)
+    state = isomer.OrtValue.ortvalue_from_numpy(aligned(wanted))
+    binding = session.io_binding()
+    binding.bind_ortvalue_input("s", state)
+    binding.bind_ortvalue_output("t", state)
+    for _ in range(3):
+        session.run_with_iobinding(binding)
+        wanted = np.tanh(wanted @ weight)
+        np.testing.assert_allclose(state.numpy(), wanted, rtol=1e-4, atol=1e-5)
+
+
 @pytest.mark.parametrize("batch", [4, "batch"])
 def test_results_of_bindings_stay(x, batch):
     """Of compiled code, and of the interpreter."""

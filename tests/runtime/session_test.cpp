@@ -132,6 +132,37 @@ TEST(Session, takes_what_the_last_run_gave) {
   }
 }
 
+TEST(Session, writes_over_its_inputs_when_it_has_read_them) {
+  constexpr int64_t kCount = 32;
+  PlanBuilder plan;
+  const int32_t x = plan.input("x", kFloat32, {kCount}), y = plan.output("y", kFloat32, {kCount});
+  const auto session = open_session(
+      plan.build({plan.kernel(entries().add_one, {x, y}, kCount), plan.kernel(entries().add, {y, x, y}, kCount)}));
+  for (const int64_t shift : {-16, 0, 16}) {  // elements: all are multiples of 64 bytes
+    const Array<float> memory({64}, std::vector<float>(64, 3));
+    const std::vector<int64_t> dims = {kCount};
+    const Tensor inputs[] = {{kFloat32, dims, memory.data + 16}};
+    Tensor outputs[] = {{kFloat32, dims, memory.data + 16 + shift}};
+    ASSERT_TRUE(session->run(inputs, outputs).ok());
+    EXPECT_EQ(outputs[0].data, memory.data + 16 + shift);
+    EXPECT_THAT(content_of<float>(outputs[0]), Each(7)) << shift;  // 2 x + 1
+  }
+}
+
+TEST(Session, writes_outputs_that_share_memory_one_after_the_other) {
+  PlanBuilder plan;
+  const int32_t x = plan.input("x", kFloat32, {8});
+  const int32_t y = plan.output("y", kFloat32, {8}), z = plan.output("z", kFloat32, {8});
+  const auto session =
+      open_session(plan.build({plan.kernel(entries().add_one, {x, y}, 8), plan.kernel(entries().add_one, {y, z}, 8),
+                               plan.kernel(entries().add, {y, z, z}, 8)}));
+  const Array<float> ones({8}, std::vector<float>(8, 1)), shared({8}, std::vector<float>(8));
+  const Tensor inputs[] = {ones.tensor()};
+  Tensor outputs[] = {shared.tensor(), shared.tensor()};
+  ASSERT_TRUE(session->run(inputs, outputs).ok());
+  EXPECT_THAT(shared.content(), Each(5));  // z: 2 + 3
+}
+
 TEST(Session, takes_what_the_last_run_gave_where_more_is_given_now) {
   PlanBuilder plan;
   const int32_t m = plan.input("m", kInt64, {}), n = plan.input("n", kInt64, {});
