@@ -721,8 +721,7 @@ class InferenceSession:
 
     def run(self, output_names, input_feed, run_options=None):
         """Outputs by name (None: all of them), as arrays, of inputs by name: arrays, or what DLPack or NumPy takes."""
-        if getattr(run_options, "terminate", False):
-            raise Stopped("RunOptions.terminate: False expected, True found")
+        self._check_goes_on(run_options)
         if isinstance(output_names, str):
             raise UsageError(f"output_names: a list of names expected, {output_names!r} found")
         results = self._results(*self._arrays(input_feed))
@@ -780,6 +779,11 @@ class InferenceSession:
             return _Overridden(self._interpreter(), arrays)
 
     @staticmethod
+    def _check_goes_on(run_options):
+        if getattr(run_options, "terminate", False):
+            raise Stopped("RunOptions.terminate: False expected, True found")
+
+    @staticmethod
     def _check(arg, array):
         """A sentence before anything is compiled."""
         number = NUMBERS_BY_NAME.get(arg.type[len("tensor("):-1])
@@ -796,6 +800,9 @@ class InferenceSession:
         return IOBinding(self)
 
     def run_with_iobinding(self, iobinding, run_options=None):
+        if iobinding._session is not self:
+            raise UsageError("iobinding: one that this session's io_binding() made expected, another session's found")
+        self._check_goes_on(run_options)
         iobinding._run()
 
     def run_with_ort_values(self, output_names, input_dict_ort_values, run_options=None):

@@ -980,6 +980,20 @@ def test_states_may_be_bound_as_inputs_and_outputs():
         np.testing.assert_allclose(state.numpy(), wanted, rtol=1e-4, atol=1e-5)
 
 
+def test_bindings_are_run_by_their_session(x):
+    session, other = (isomer.InferenceSession(branches(4)[0]) for _ in range(2))
+    binding = session.io_binding()
+    binding.bind_cpu_input("x", x)
+    binding.bind_output("z")
+    with pytest.raises(ValueError, match="iobinding: .* expected, .* found"):
+        other.run_with_iobinding(binding)
+    how = isomer.RunOptions()
+    how.terminate = True
+    with pytest.raises(isomer.Stopped):
+        session.run_with_iobinding(binding, how)
+    assert binding.get_outputs() == []
+
+
 @pytest.mark.parametrize("batch", [4, "batch"])
 def test_results_of_bindings_stay(x, batch):
     """Of compiled code, and of the interpreter."""
