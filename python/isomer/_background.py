@@ -3,11 +3,16 @@ import threading
 import weakref
 
 
+class _Worker(threading.Thread):
+    """One that keeps no program from its end."""
+
+
 class Background:
     """Does pieces of work one after the other on a thread of its own, which ends when there is none left.
 
     What was asked for last is done first, and of more than `most` that wait the oldest is dropped. `do(piece, is_over)` is
-    to return soon once `is_over()` says true: the program ends, and waits for the thread. A method is not kept alive for it.
+    to return soon once `is_over()` says true: the program ends, and waits for such threads alone. A method is not kept alive
+    for it.
     """
 
     def __init__(self, do, most):
@@ -22,14 +27,21 @@ class Background:
         self._thread = None
 
     def want(self, piece):
+        """Whether there is a thread for it; where none can be started, the piece waits for one of a later call."""
         with self._lock:
             if piece in self._waiting:
                 self._waiting.remove(piece)
             self._waiting.append(piece)
             del self._waiting[:-self._most]
             if self._thread is None or not self._thread.is_alive():
-                self._thread = threading.Thread(target=self._work, name="isomer")
-                self._thread.start()
+                thread = _Worker(target=self._work, name="isomer")
+                try:
+                    thread.start()
+                except RuntimeError:
+                    self._thread = None
+                    return False
+                self._thread = thread
+            return True
 
     def _work(self):
         while True:
@@ -43,4 +55,5 @@ class Background:
 
     @staticmethod
     def _is_over():
-        return not threading.main_thread().is_alive()
+        return not any(thread.is_alive() and not thread.daemon and not isinstance(thread, _Worker)
+                       for thread in threading.enumerate())

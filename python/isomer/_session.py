@@ -589,14 +589,17 @@ class InferenceSession:
         except Exception as error:  # told to who runs these shapes next
             if _may_pass(error):
                 with self._lock:
-                    self._not_before[shapes] = time.monotonic() + _SECONDS_TO_PASS
-                    self._in_the_way = self._in_the_way or _in_words(error)
+                    self._wait_for_room(shapes, _in_words(error))
             elif not (isinstance(error, _isomer.Refused) and error.args[0] == "stopped"):
                 with self._lock:
                     self._failures[shapes] = error
             return
         with self._lock:
             self._keep_variant(shapes, variant)
+
+    def _wait_for_room(self, shapes, why):
+        self._not_before[shapes] = time.monotonic() + _SECONDS_TO_PASS
+        self._in_the_way = self._in_the_way or why
 
     def _meanwhile(self, shapes):
         """What runs now: the interpreter, while a variant is made, if it is worth it."""
@@ -608,13 +611,14 @@ class InferenceSession:
             warn(f"interpreting, which is slow: {in_python(failure.args[1])}")
             self._keep_variant(shapes, self._interpreter())
             return self._interpreter()
-        if self._in_the_way and not self._has_told_of_it:
-            self._has_told_of_it = True
-            warn(f"interpreting, which is slow, until code can be made: {self._in_the_way}")
         self._seen[shapes] = times = self._seen.pop(shapes, 0) + 1
         waits = time.monotonic() < self._not_before.get(shapes, 0)
         if (times > 1 or len(self._seen) <= _SEEN_ONCE) and not waits and self._is_worth_a_place(times):
-            self._background.want(shapes)
+            if not self._background.want(shapes):
+                self._wait_for_room(shapes, "no thread can be started")
+        if self._in_the_way and not self._has_told_of_it:
+            self._has_told_of_it = True
+            warn(f"interpreting, which is slow, until code can be made: {self._in_the_way}")
         while len(self._seen) > _REMEMBERED:
             forgotten = next(iter(self._seen))
             self._seen.pop(forgotten)

@@ -761,7 +761,7 @@ def test_a_model_that_is_written_over_is_no_other_model(tmp_path, jit):
 def test_a_model_that_is_written_over_is_interpreted_no_more(tmp_path):
     file, x = tmp_path / "model.onnx", np.ones(3, np.float32)
     session = isomer.InferenceSession(scaled(file, 2), cache=False)
-    session._background.want = lambda shapes: None
+    session._background.want = lambda shapes: True
     assert session.run(None, {"x": x})[0].tolist() == [2, 2, 2]
     scaled(file, 5)
     with pytest.raises(isomer.UsageError, match="it changed since"):
@@ -918,6 +918,40 @@ def test_a_program_ends_while_it_compiles(filled):
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0 and done.stdout == "(1, 2)\n", done.stderr
     assert time.monotonic() - start < 120
+
+
+def test_threads_that_outlive_the_main_one_get_code(tmp_path):
+    """As those of a server that the main thread has started, and waits for at its end."""
+    onnx.save(branches()[0], tmp_path / "model.onnx")
+    assert run_script("""
+        import sys, threading, time, numpy as np, isomer
+        session = isomer.InferenceSession(sys.argv[1], cache=False)
+        def serve():
+            while threading.main_thread().is_alive():
+                time.sleep(0.01)
+            end = time.monotonic() + 60
+            while not session._variants and time.monotonic() < end:
+                session.run(None, {"x": np.ones((4, 32), np.float32)})
+                time.sleep(0.05)
+            print(len(session._variants))
+        threading.Thread(target=serve).start()
+    """, tmp_path / "model.onnx") == "1\n"
+
+
+def test_without_threads_a_session_interprets(monkeypatch, x):
+    monkeypatch.setattr(isomer._session, "_SECONDS_TO_PASS", 0)
+    model, weights = branches()
+    session = isomer.InferenceSession(model, cache=False)
+
+    def fails(thread):
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", fails)
+        with pytest.warns(UserWarning, match="until code can be made: no thread"):
+            np.testing.assert_allclose(session.run(["z"], {"x": x})[0], expected(x, weights)[1], rtol=1e-5, atol=1e-5)
+    session.run(["z"], {"x": x})
+    assert until(lambda: session._variants)
 
 
 def test_sessions_end_with_their_last_reference(x):
