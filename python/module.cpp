@@ -48,8 +48,10 @@ struct Refused : std::runtime_error {
   std::string kind;
 };
 
-const char* name(isomer::FailureKind kind) {
-  switch (kind) {
+/// What may pass is of one kind, whatever it was in the way of.
+const char* kind_of(const isomer::Failure& failure) {
+  if (failure.may_pass) return "system";
+  switch (failure.kind) {
     case isomer::FailureKind::invalid: return "invalid";
     case isomer::FailureKind::unsupported: return "unsupported";
     case isomer::FailureKind::usage: return "usage";
@@ -62,7 +64,7 @@ const char* name(isomer::FailureKind kind) {
 
 template <class T>
 T taken(isomer::Expected<T> result) {
-  if (!result) throw Refused(name(result.error().kind), result.error().sentence);
+  if (!result) throw Refused(kind_of(result.error()), result.error().sentence);
   return std::move(result).value();
 }
 
@@ -98,7 +100,7 @@ std::thread started(Work work) {
   try {
     return std::thread(std::move(work));
   } catch (const std::system_error&) {
-    throw Refused("unsupported", "a thread more expected, none can be started");
+    throw Refused("system", "a thread more expected, none can be started");
   }
 }
 
@@ -736,7 +738,7 @@ class Interpreter {
             return tensors;
           });
           // The model was valid when it was opened: these are its data.
-          if (!result && result.error().kind == isomer::FailureKind::invalid)
+          if (!result && result.error().kind == isomer::FailureKind::invalid && !result.error().may_pass)
             throw Refused("run", result.error().sentence);
           return result;
         },
@@ -800,7 +802,7 @@ NB_MODULE(_isomer, module) {
       nb::gil_scoped_release released;
       return isomer::save_model(model, place);
     }();
-    if (!saved) throw Refused(name(saved.error().kind), saved.error().sentence);
+    if (!saved) throw Refused(kind_of(saved.error()), saved.error().sentence);
   });
   module.def("optimize", &optimize, "model"_a, "output"_a, "level"_a, "fp"_a, "runtime"_a, "seconds"_a.none(), "dims"_a,
              "shapes"_a, "strategy"_a, "rules"_a, "mutate"_a, "check"_a, "check_runs"_a, "proof"_a, "records"_a,

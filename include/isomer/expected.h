@@ -28,6 +28,7 @@ enum class FailureKind {
 struct Failure {
   std::string sentence;
   FailureKind kind = FailureKind::invalid;
+  bool may_pass = false;  ///< the system had no room, memory or descriptor just now: the same may be done later
 };
 
 template <class T>

@@ -40,7 +40,7 @@ class InternalError(Error):
 
 _BY_KIND = {
     "invalid": InvalidModel, "unsupported": Unsupported, "usage": UsageError, "mismatch": CheckFailed, "stopped": Stopped,
-    "run": RunFailed, "bug": InternalError,
+    "run": RunFailed, "bug": InternalError, "system": Unsupported,
 }
 
 

@@ -48,6 +48,8 @@ _REMEMBERED = 1024
 # What the system was in the way of (no room for a file) is tried again after these, where that may pass.
 _SECONDS_TO_PASS = 5
 _PASSING = {errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN, errno.ENOENT}
+# What the check says where it can't be made.
+_UNCHECKED = "--no-check skips the check"
 # Of a variant, when others ask for its place: what was used long ago is forgotten.
 _MOST_USES = 32
 # Those that wait to be compiled.
@@ -56,10 +58,14 @@ _MOST_WAITING = 4
 
 def _may_pass(error):
     """No place on the disk, too many files."""
+    if isinstance(error, _isomer.Refused):
+        return error.args[0] == "system"
     return isinstance(error, MemoryError) or isinstance(error, OSError) and error.errno in _PASSING
 
 
 def _in_words(error):
+    if isinstance(error, _isomer.Refused):
+        return in_python(error.args[1])
     return error.strerror if isinstance(error, OSError) else "out of memory"
 
 
@@ -535,7 +541,7 @@ class InferenceSession:
             try:
                 return self._compile(shapes, file, True, until)
             except _isomer.Refused as refused:
-                if refused.args[0] != "unsupported":
+                if _UNCHECKED not in refused.args[1]:
                     raise
                 why = refused.args[1]
         made = self._compile(shapes, file, False, until)
@@ -544,14 +550,22 @@ class InferenceSession:
         return made
 
     def _made_or_interpreted(self, shapes):
+        """Kept, unless code may be made for these shapes later."""
+        if time.monotonic() < self._not_before.get(shapes, 0):
+            return self._interpreter()
         try:
-            return self._made(shapes)
-        except _isomer.Refused as refused:
-            if refused.args[0] != "unsupported":
+            variant = self._made(shapes)
+        except (_isomer.Refused, OSError, MemoryError) as error:
+            if _may_pass(error):
+                self._wait_for_room(shapes, _in_words(error))
+                self._tell_what_is_in_the_way()
+                return self._interpreter()
+            if not isinstance(error, _isomer.Refused) or error.args[0] != "unsupported":
                 raise
             variant = self._interpreter()
-            warn(f"interpreting, which is slow: {in_python(refused.args[1])}")
-            return variant
+            warn(f"interpreting, which is slow: {in_python(error.args[1])}")
+        self._keep_variant(shapes, variant)
+        return variant
 
     def _interpreter(self):
         """The one that all shapes share."""
@@ -601,6 +615,11 @@ class InferenceSession:
         self._not_before[shapes] = time.monotonic() + _SECONDS_TO_PASS
         self._in_the_way = self._in_the_way or why
 
+    def _tell_what_is_in_the_way(self):
+        if self._in_the_way and not self._has_told_of_it:
+            self._has_told_of_it = True
+            warn(f"interpreting, which is slow, until code can be made: {self._in_the_way}")
+
     def _meanwhile(self, shapes):
         """What runs now: the interpreter, while a variant is made, if it is worth it."""
         failure = self._failures.get(shapes)
@@ -616,9 +635,7 @@ class InferenceSession:
         if (times > 1 or len(self._seen) <= _SEEN_ONCE) and not waits and self._is_worth_a_place(times):
             if not self._background.want(shapes):
                 self._wait_for_room(shapes, "no thread can be started")
-        if self._in_the_way and not self._has_told_of_it:
-            self._has_told_of_it = True
-            warn(f"interpreting, which is slow, until code can be made: {self._in_the_way}")
+        self._tell_what_is_in_the_way()
         while len(self._seen) > _REMEMBERED:
             forgotten = next(iter(self._seen))
             self._seen.pop(forgotten)
@@ -640,7 +657,6 @@ class InferenceSession:
                         pass  # what can't be interpreted may be compiled
                 with raised(by_data=may_interpret):
                     variant = self._made_or_interpreted(shapes)
-                self._keep_variant(shapes, variant)
         return variant
 
     def _of_artifact(self, shapes):

@@ -1,5 +1,7 @@
 #include "driver/check_code.h"
 
+#include <new>
+
 #include "driver/load_artifact.h"
 #include "search/code/run_artifact.h"
 #include "search/code/targets.h"
@@ -16,15 +18,11 @@ bool runs_here(const search::Compilation& code) {
   return !code.plain || search::runs_here(kernel::CudaTarget{code.artifact.variants[0].target.name});
 }
 
-}  // namespace
+/// The code may be right, and can be had without a check.
+Error unchecked(const Error& why) { return unsupported("check", "{}; --no-check skips the check", why.message()); }
 
-bool can_check(const kernel::Target& target) {
-  return std::holds_alternative<kernel::CudaTarget>(target) || search::runs_here(target);
-}
-
-Result<CodeCheck> check_code(const Graph& model, const search::Compilation& code, const CheckCodeOptions& options) {
-  if (auto fits = check_memory(model, 1, options.memory); !fits.ok())
-    return unsupported("check", "{}, --no-check skips the check", fits.error().message());
+Result<CodeCheck> compared(const Graph& model, const search::Compilation& code, const CheckCodeOptions& options) {
+  TRY_VOID(check_memory(model, 1, options.memory));
   const bool is_here = runs_here(code);
   TRY(const auto session, open_session(is_here ? code.artifact : *code.plain, options.threads, options.memory));
   // Where integers have to fit each other (a mask whose sum is a length), one number in all places may.
@@ -41,10 +39,25 @@ Result<CodeCheck> check_code(const Graph& model, const search::Compilation& code
       .threads = options.threads, .until = options.until, .memory = options.memory, .is_enough = is_enough};
   auto equivalence = compare_with(model, run, inputs, kMostRuns, effort);
   if (!equivalence.ok() && equivalence.error().kind == ErrorKind::kInvalid)
-    return unsupported("check", "seeded inputs on which the model runs expected, found: {}; --no-check skips the check",
-                       equivalence.error().message());
+    return unsupported("", "seeded inputs on which the model runs expected, found: {}", equivalence.error().message());
   if (!equivalence.ok()) return std::move(equivalence).error();
   return CodeCheck{*std::move(equivalence), coverage_of(code, *session), !is_here};
+}
+
+}  // namespace
+
+bool can_check(const kernel::Target& target) {
+  return std::holds_alternative<kernel::CudaTarget>(target) || search::runs_here(target);
+}
+
+Result<CodeCheck> check_code(const Graph& model, const search::Compilation& code, const CheckCodeOptions& options) {
+  try {
+    auto made = compared(model, code, options);
+    if (made.ok() || made.error().kind != ErrorKind::kUnsupported) return made;
+    return unchecked(made.error());
+  } catch (const std::bad_alloc&) {
+    return unchecked(unsupported("", "less memory expected, more needed than is left"));
+  }
 }
 
 }  // namespace isomer

@@ -25,8 +25,8 @@ struct CodeCheck {
 /// (Compilation::plain).
 bool can_check(const kernel::Target& target);
 
-/// The artifact of a compilation against the interpreter on the model as it was read. Errors (kUnsupported): memory;
-/// no inputs are found on which the model runs.
+/// The artifact of a compilation against the interpreter on the model as it was read. Errors (kUnsupported, which say
+/// that --no-check skips the check): memory; no inputs are found on which the model runs.
 Result<CodeCheck> check_code(const Graph& model, const search::Compilation& code, const CheckCodeOptions& options);
 
 }  // namespace isomer

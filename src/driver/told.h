@@ -25,7 +25,7 @@ inline Failure failure_of(const Error& error) {
     }
     return FailureKind::bug;
   };
-  return {error.message(), kind()};
+  return {error.message(), kind(), error.may_pass};
 }
 
 /// A bug is a sentence, too, and so is memory or a thread that is not there; what else is thrown, by functions of
@@ -41,10 +41,10 @@ Expected<T> told(const Stop* stop, const std::function<Result<T>()>& steps) {
   } catch (const Bug& bug) {
     return Failure{fmt::format("a bug in Isomer: {}", bug.what()), FailureKind::bug};
   } catch (const std::bad_alloc&) {
-    return Failure{"less memory expected, more needed than is left", FailureKind::unsupported};
+    return Failure{"less memory expected, more needed than is left", FailureKind::unsupported, true};
   } catch (const std::system_error& error) {
     if (error.code() != std::errc::resource_unavailable_try_again) throw;
-    return Failure{"a thread more expected, none can be started", FailureKind::unsupported};
+    return Failure{"a thread more expected, none can be started", FailureKind::unsupported, true};
   }
 }
 

@@ -24,7 +24,7 @@ Error opening_error(int error) {
   switch (error) {
     case ELOOP: return invalid("", "a path without symbolic links expected, one found");
     case EXDEV: return invalid("", "a path that stays in the model's folder expected, one that leaves it found");
-    default: return invalid("", "a readable file expected, found: {}", std::strerror(error));
+    default: return of_system(error, invalid("", "a readable file expected, found: {}", std::strerror(error)));
   }
 }
 
@@ -89,7 +89,8 @@ Result<std::shared_ptr<const MappedFile>> MappedFile::map(FileDescriptor fd, con
   const auto size = static_cast<size_t>(facts.st_size);
   if (size > 0) {
     void* start = mmap(nullptr, size, PROT_READ, MAP_PRIVATE | MAP_NORESERVE, fd.get(), 0);
-    if (start == MAP_FAILED) return invalid("", "a file that can be mapped expected, found: {}", std::strerror(errno));
+    if (start == MAP_FAILED)
+      return of_system(errno, invalid("", "a file that can be mapped expected, found: {}", std::strerror(errno)));
     file->bytes_ = {static_cast<const std::byte*>(start), size};
     guard_mapping(start, size);
     const std::lock_guard lock(mappings().mutex);

@@ -101,7 +101,8 @@ Result<OutputFile> OutputFile::create(const fs::path& path) {
 }
 
 Error OutputFile::failure(std::string_view action) const {
-  return unsupported(path_.string(), "can't {} the file: {}", action, std::strerror(errno));
+  const int number = errno;
+  return of_system(number, unsupported(path_.string(), "can't {} the file: {}", action, std::strerror(number)));
 }
 
 Result<void> OutputFile::flush() {

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <optional>
 #include <string>
 #include <utility>
@@ -26,6 +27,8 @@ struct Error {
   ErrorKind kind = ErrorKind::kInvalid;
   std::string where;
   std::string what;
+  /// The system had no room, no memory or no descriptor just now: the same may be done later.
+  bool may_pass = false;
 
   /// The same error seen from further out: `outer: where: what`.
   Error within(std::string_view outer) && {
@@ -42,6 +45,19 @@ Error invalid(std::string where, fmt::format_string<Args...> format, Args&&... a
 template <class... Args>
 Error unsupported(std::string where, fmt::format_string<Args...> format, Args&&... args) {
   return {ErrorKind::kUnsupported, std::move(where), fmt::format(format, std::forward<Args>(args)...)};
+}
+
+/// What the system refuses, which `number` (an errno) says.
+inline Error of_system(int number, Error error) {
+  switch (number) {
+    case ENOSPC:
+    case EDQUOT:
+    case EMFILE:
+    case ENFILE:
+    case ENOMEM:
+    case EAGAIN: error.may_pass = true;
+  }
+  return error;
 }
 
 template <class T>

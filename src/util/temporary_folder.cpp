@@ -24,7 +24,11 @@ namespace fs = std::filesystem;
 constexpr std::string_view kPrefix = ".isomer-", kPattern = ".isomer-XXXXXX";
 constexpr const char* kLock = ".isomer-lock";
 
-Error failure() { return unsupported("", "a folder that can be written to expected, found: {}", std::strerror(errno)); }
+Error failure() {
+  const int number = errno;
+  return of_system(number,
+                   unsupported("", "a folder that can be written to expected, found: {}", std::strerror(number)));
+}
 
 /// No symbolic link is followed here.
 FileDescriptor open_folder(int parent, const char* name) {

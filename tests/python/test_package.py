@@ -361,6 +361,75 @@ def test_what_the_system_was_in_the_way_of_is_made_later(tmp_path):
         "1 True\ninterpreting, which is slow, until code can be made: No such file or directory\n")
 
 
+def test_code_is_made_when_there_are_descriptors_again(tmp_path):
+    """The check is not left out for want of them."""
+    onnx.save(branches()[0], tmp_path / "model.onnx")
+    assert run_script("""
+        import os, sys, time, warnings, numpy as np
+        import isomer
+        isomer._session._SECONDS_TO_PASS = 0.1
+        told = warnings.catch_warnings(record=True).__enter__()
+        warnings.simplefilter("always")
+        session = isomer.InferenceSession(sys.argv[1], cache=False)
+        tries, compiled = [], session._compile
+        session._compile = lambda shapes, target, check, until: tries.append(check) or compiled(shapes, target, check, until)
+        session._interpreter()
+        x = np.ones((3, 32), np.float32)
+        files = []
+        while True:
+            try:
+                files.append(os.open(os.devnull, os.O_RDONLY))
+            except OSError:
+                break
+        for k in range(600):
+            session.run(None, {"x": x})
+            if len(tries) > 1:
+                break
+            time.sleep(0.05)
+        for file in files:
+            os.close(file)
+        for k in range(600):
+            session.run(None, {"x": x})
+            if session._variants:
+                break
+            time.sleep(0.1)
+        print(*(type(each).__name__ for each in session._variants.values()), set(tries))
+        print(*("until code can be made" in str(each.message) for each in told))
+    """, tmp_path / "model.onnx") == "_Variant {True}\nTrue\n"
+
+
+@pytest.mark.parametrize("jit", [True, "wait"])
+def test_a_full_disk_passes(monkeypatch, x, jit):
+    """Also one that a session finds when it is opened."""
+    monkeypatch.setattr(isomer._session, "_SECONDS_TO_PASS", 0.2)
+    model, weights = branches(4)
+
+    def fails(*arguments):
+        raise isomer._isomer.Refused("system", "can't write the file: No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(isomer.InferenceSession, "_compile", fails)
+        with pytest.warns(UserWarning, match="until code can be made: can't write the file"):
+            session = isomer.InferenceSession(model, cache=False, jit=jit)
+        for _ in range(2):
+            np.testing.assert_allclose(session.run(["z"], {"x": x})[0], expected(x, weights)[1], rtol=1e-5, atol=1e-5)
+        assert not session._variants
+    assert until(lambda: session.run(["z"], {"x": x}) and session._variants)
+
+
+def test_what_is_unsupported_is_tried_once(monkeypatch):
+    tries = []
+
+    def fails(shapes, target, check, until):
+        tries.append(check)
+        raise isomer._isomer.Refused("unsupported", "an operator with a row expected, another one found")
+
+    monkeypatch.setattr(isomer.InferenceSession, "_compile", lambda session, *arguments: fails(*arguments))
+    with pytest.warns(UserWarning, match="interpreting"):
+        isomer.InferenceSession(branches(4)[0], cache=False)
+    assert tries == [True]
+
+
 def test_what_stays_in_the_way_is_told(tmp_path):
     onnx.save(branches()[0], tmp_path / "model.onnx")
     assert run_script("""

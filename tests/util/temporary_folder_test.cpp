@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -279,6 +280,22 @@ TEST_F(Temporary, WhereNoneCanBeMadeIsSaid) {
     ASSERT_FALSE(made.ok());
     EXPECT_THAT(made.error().message(), testing::HasSubstr("a folder that can be written to expected, found: "));
   }
+}
+
+TEST_F(Temporary, WantOfDescriptorsMayPass) {
+  EXPECT_FALSE(MappedFile::open(place() / "nowhere").error().may_pass);
+  EXPECT_FALSE(OutputFile::create(place() / "nowhere" / "file").error().may_pass);
+  write_file(place() / "file", "content");
+  rlimit before = {};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit none = {0, before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  const auto mapped = MappedFile::open(place() / "file");
+  const auto written = OutputFile::create(place() / "other");
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  ASSERT_FALSE(mapped.ok() || written.ok());
+  EXPECT_TRUE(mapped.error().may_pass && written.error().may_pass);
+  EXPECT_THAT(names(), ElementsAre("file"));
 }
 
 TEST_F(Temporary, LinksAreFollowedToWhatIsThereOrIsNotYet) {
