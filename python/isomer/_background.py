@@ -18,13 +18,18 @@ class Background:
     def __init__(self, do, most):
         self._do, self._most = weakref.WeakMethod(do), most
         self._lock = threading.Lock()
-        self._waiting = []
+        self._waiting, self._piece = [], None
         self._thread = None
 
     def renew(self):
         """In a process that was forked, which has no such thread."""
         self._lock = threading.Lock()
-        self._thread = None
+        self._thread = self._piece = None
+
+    def is_at(self, piece):
+        """Whether its thread does that, or is going to."""
+        with self._lock:
+            return self._thread is not None and self._thread.is_alive() and (piece == self._piece or piece in self._waiting)
 
     def want(self, piece):
         """Whether there is a thread for it; where none can be started, the piece waits for one of a later call."""
@@ -47,11 +52,11 @@ class Background:
         while True:
             with self._lock:
                 if not self._waiting or self._is_over():
-                    self._thread = None
+                    self._thread = self._piece = None
                     return
-                piece, do = self._waiting.pop(), self._do()
+                self._piece, do = self._waiting.pop(), self._do()
             if do is not None:
-                do(piece, self._is_over)
+                do(self._piece, self._is_over)
 
     @staticmethod
     def _is_over():

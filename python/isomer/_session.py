@@ -48,6 +48,7 @@ _REMEMBERED = 1024
 # What the system was in the way of (no room for a file) is tried again after these, where that may pass.
 _SECONDS_TO_PASS = 5
 _PASSING = {errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN, errno.ENOENT}
+_SECONDS_TO_LOOK = 0.01
 # What the check says where it can't be made.
 _UNCHECKED = "--no-check skips the check"
 # Of a variant, when others ask for its place: what was used long ago is forgotten.
@@ -289,10 +290,10 @@ class _Overridden:
 
 
 class _Meanwhile:
-    """Interprets as long as no variant is there."""
+    """Interprets as long as no variant is there; what can't be interpreted waits for one."""
 
-    def __init__(self, interpreted, variant_now):
-        self._interpreted, self._variant_now = interpreted, variant_now
+    def __init__(self, interpreted, variant_now, variant_made):
+        self._interpreted, self._variant_now, self._variant_made = interpreted, variant_now, variant_made
         self.inputs, self.outputs = interpreted.inputs, interpreted.outputs
         self.are_outputs_plain = interpreted.are_outputs_plain
 
@@ -301,8 +302,10 @@ class _Meanwhile:
             try:
                 return self._interpreted.run(arrays, outputs, lambda: self._variant_now() is not None)
             except _isomer.Refused as refused:
-                if refused.args[0] != "stopped":
+                if refused.args[0] not in ("stopped", "unsupported", "system"):
                     raise
+                if refused.args[0] != "stopped":
+                    return self._variant_made(refused).run(arrays, outputs)
         return variant.run(arrays, outputs)
 
 
@@ -600,16 +603,19 @@ class InferenceSession:
     def _compile_beside(self, shapes, is_over):
         try:
             variant = self._made(shapes, is_over)
-        except Exception as error:  # told to who runs these shapes next
-            if _may_pass(error):
-                with self._lock:
-                    self._wait_for_room(shapes, _in_words(error))
-            elif not (isinstance(error, _isomer.Refused) and error.args[0] == "stopped"):
-                with self._lock:
-                    self._failures[shapes] = error
+        except Exception as error:
+            with self._lock:
+                self._keep_failure(shapes, error)
             return
         with self._lock:
             self._keep_variant(shapes, variant)
+
+    def _keep_failure(self, shapes, error):
+        """It is told to who runs these shapes next."""
+        if _may_pass(error):
+            self._wait_for_room(shapes, _in_words(error))
+        elif not (isinstance(error, _isomer.Refused) and error.args[0] == "stopped"):
+            self._failures[shapes] = error
 
     def _wait_for_room(self, shapes, why):
         self._not_before[shapes] = time.monotonic() + _SECONDS_TO_PASS
@@ -640,7 +646,24 @@ class InferenceSession:
             forgotten = next(iter(self._seen))
             self._seen.pop(forgotten)
             self._not_before.pop(forgotten, None)
-        return _Meanwhile(self._interpreter(), lambda: self._variants.get(shapes))
+        return _Meanwhile(self._interpreter(), lambda: self._variants.get(shapes), lambda error: self._waited_for(shapes, error))
+
+    def _waited_for(self, shapes, error):
+        """The code for shapes that the interpreter can't run, which `error` says; that, where there is no code either."""
+        while shapes not in self._variants and self._background.is_at(shapes):
+            time.sleep(_SECONDS_TO_LOOK)
+        with self._lock:
+            variant = self._variants.get(shapes)
+            if variant is None:
+                if shapes in self._failures:
+                    raise error
+                try:
+                    variant = self._made(shapes)
+                except (_isomer.Refused, OSError, MemoryError) as failure:
+                    self._keep_failure(shapes, failure)
+                    raise error from None
+                self._keep_variant(shapes, variant)
+        return variant
 
     def _variant_for(self, shapes, may_interpret=True):
         with self._lock:

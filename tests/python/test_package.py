@@ -802,6 +802,25 @@ def test_other_sizes_are_compiled_beside(x):
         isomer.InferenceSession(model, jit="later")
 
 
+@pytest.mark.parametrize("beside", [False, True])
+def test_what_cannot_be_interpreted_waits_for_code(monkeypatch, x, beside):
+    """As where the interpreter, in double precision, needs more memory than there is."""
+    model, weights = branches()
+    session = isomer.InferenceSession(model, cache=False)
+
+    def fails(*arguments):
+        raise isomer._isomer.Refused("unsupported", "less memory expected")
+
+    monkeypatch.setattr(isomer._session._Interpreted, "run", fails)
+    if not beside:
+        monkeypatch.setattr(session._background, "want", lambda shapes: True)
+    np.testing.assert_allclose(session.run(["z"], {"x": x})[0], expected(x, weights)[1], rtol=1e-5, atol=1e-5)
+    assert [type(each) for each in session._variants.values()] == [isomer._session._Variant]
+    monkeypatch.setattr(isomer.InferenceSession, "_compile", fails)
+    with pytest.raises(isomer.Unsupported, match="less memory"):
+        session.run(["z"], {"x": x[:2]})
+
+
 def scaled(path, factor):
     """x [n] -> y = factor x, written over what is there, in place, at a time of its own."""
     graph = helper.make_graph([helper.make_node("Mul", ["x", "c"], ["y"])], "scaled",
