@@ -44,6 +44,16 @@ _BY_KIND = {
 }
 
 
+def sentence_of(error):
+    """Of what the extension module or the system refuses; of others their own."""
+    if isinstance(error, _isomer.Refused):
+        return in_python(error.args[1])
+    if isinstance(error, OSError):
+        place = f"{os.fsdecode(error.filename)}: " if error.filename is not None else ""
+        return f"{place}a file that can be used expected, {error.strerror or error}"
+    return str(error)
+
+
 @contextlib.contextmanager
 def raised(by_data=False):
     """What the extension module or the system refuses becomes an exception of the package. `by_data`: the model is valid,
@@ -51,11 +61,10 @@ def raised(by_data=False):
     try:
         yield
     except _isomer.Refused as refused:
-        kind, sentence = refused.args
-        raise _BY_KIND["run" if by_data and kind == "invalid" else kind](in_python(sentence)) from None
+        kind = refused.args[0]
+        raise _BY_KIND["run" if by_data and kind == "invalid" else kind](sentence_of(refused)) from None
     except OSError as error:
-        place = f"{os.fsdecode(error.filename)}: " if error.filename is not None else ""
-        raise UsageError(f"{place}a file that can be used expected, {error.strerror or error}") from None
+        raise UsageError(sentence_of(error)) from None
 
 
 # What the command line calls otherwise.

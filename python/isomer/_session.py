@@ -15,7 +15,7 @@ import numpy as np
 
 from . import _isomer
 from ._background import Background
-from ._errors import Stopped, UsageError, Unsupported, in_python, raised
+from ._errors import Stopped, UsageError, Unsupported, in_python, raised, sentence_of
 from ._models import HeldFiles, OwnFolder, bytes_of, cache_folder, is_in_memory
 from ._optimize import seconds_of
 from ._progress import warn
@@ -615,7 +615,7 @@ class InferenceSession:
         if _may_pass(error):
             self._wait_for_room(shapes, _in_words(error))
         elif not (isinstance(error, _isomer.Refused) and error.args[0] == "stopped"):
-            self._failures[shapes] = error
+            self._failures[shapes] = sentence_of(error)
 
     def _wait_for_room(self, shapes, why):
         self._not_before[shapes] = time.monotonic() + _SECONDS_TO_PASS
@@ -630,12 +630,10 @@ class InferenceSession:
         """What runs now: the interpreter, while a variant is made, if it is worth it."""
         failure = self._failures.get(shapes)
         if failure is not None:
-            if not isinstance(failure, _isomer.Refused) or failure.args[0] != "unsupported":
-                with raised(by_data=True):
-                    raise failure.with_traceback(None)  # else it grows by one of each run
-            warn(f"interpreting, which is slow: {in_python(failure.args[1])}")
-            self._keep_variant(shapes, self._interpreter())
-            return self._interpreter()
+            variant = self._interpreter()
+            warn(f"interpreting, which is slow: {failure}")
+            self._keep_variant(shapes, variant)
+            return variant
         self._seen[shapes] = times = self._seen.pop(shapes, 0) + 1
         waits = time.monotonic() < self._not_before.get(shapes, 0)
         if (times > 1 or len(self._seen) <= _SEEN_ONCE) and not waits and self._is_worth_a_place(times):
