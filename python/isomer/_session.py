@@ -1,4 +1,5 @@
 """Sessions as users of `onnxruntime.InferenceSession` write them."""
+import collections
 import contextlib
 import enum
 import errno
@@ -413,8 +414,8 @@ class InferenceSession:
         self._interpreted = None
         self._seen, self._failures = {}, {}
         self._not_before = {}  # when shapes are tried again that the system was in the way of
-        self._in_the_way = None  # what was, the first time
-        self._has_told_of_it = False
+        self._has_waited = False  # for what the system was in the way of
+        self._told, self._untold = set(), collections.deque()  # sentences for who calls
         self._misses = 0
         self._background = Background(self._compile_beside, _MOST_WAITING)
         self._folder = None
@@ -437,6 +438,7 @@ class InferenceSession:
             self._open_model()
         if self._profile:
             self._profile.add("session_initialization", begin)
+        self._tell()
 
     def _is_artifact(self):
         try:
@@ -549,8 +551,19 @@ class InferenceSession:
                 why = refused.args[1]
         made = self._compile(shapes, file, False, until)
         if self._wants_check:
-            warn(f"not checked: {in_python(why)}")
+            self._say(f"not checked: {in_python(why)}")
         return made
+
+    def _say(self, sentence):
+        """Once, to who calls: on another thread nobody would hear, and where warnings are errors they end no work."""
+        if sentence not in self._told:
+            self._told.add(sentence)
+            self._untold.append(sentence)
+
+    def _tell(self):
+        with contextlib.suppress(IndexError):
+            while True:
+                warn(self._untold.popleft())
 
     def _made_or_interpreted(self, shapes):
         """Kept, unless code may be made for these shapes later."""
@@ -561,12 +574,11 @@ class InferenceSession:
         except (_isomer.Refused, OSError, MemoryError) as error:
             if _may_pass(error):
                 self._wait_for_room(shapes, _in_words(error))
-                self._tell_what_is_in_the_way()
                 return self._interpreter()
             if not isinstance(error, _isomer.Refused) or error.args[0] != "unsupported":
                 raise
             variant = self._interpreter()
-            warn(f"interpreting, which is slow: {in_python(error.args[1])}")
+            self._say(f"interpreting, which is slow: {sentence_of(error)}")
         self._keep_variant(shapes, variant)
         return variant
 
@@ -619,19 +631,16 @@ class InferenceSession:
 
     def _wait_for_room(self, shapes, why):
         self._not_before[shapes] = time.monotonic() + _SECONDS_TO_PASS
-        self._in_the_way = self._in_the_way or why
-
-    def _tell_what_is_in_the_way(self):
-        if self._in_the_way and not self._has_told_of_it:
-            self._has_told_of_it = True
-            warn(f"interpreting, which is slow, until code can be made: {self._in_the_way}")
+        if not self._has_waited:
+            self._has_waited = True
+            self._say(f"interpreting, which is slow, until code can be made: {why}")
 
     def _meanwhile(self, shapes):
         """What runs now: the interpreter, while a variant is made, if it is worth it."""
         failure = self._failures.get(shapes)
         if failure is not None:
             variant = self._interpreter()
-            warn(f"interpreting, which is slow: {failure}")
+            self._say(f"interpreting, which is slow: {failure}")
             self._keep_variant(shapes, variant)
             return variant
         self._seen[shapes] = times = self._seen.pop(shapes, 0) + 1
@@ -639,7 +648,6 @@ class InferenceSession:
         if (times > 1 or len(self._seen) <= _SEEN_ONCE) and not waits and self._is_worth_a_place(times):
             if not self._background.want(shapes):
                 self._wait_for_room(shapes, "no thread can be started")
-        self._tell_what_is_in_the_way()
         while len(self._seen) > _REMEMBERED:
             forgotten = next(iter(self._seen))
             self._seen.pop(forgotten)
@@ -786,6 +794,8 @@ class InferenceSession:
                 variant = self._with_initializers(others)
             else:
                 variant = self._variant_for(tuple(array.shape for array in arrays))
+        if self._untold:
+            self._tell()
         for k, port in enumerate(variant.inputs):
             array = arrays[k]
             if array.dtype != port.dtype:
@@ -815,7 +825,7 @@ class InferenceSession:
                 self._check(arg, others[arg.name])
                 port = _Port(arg.name, _number_of(arg.type))
                 arrays[arg.name] = np.asarray(others[arg.name].view(port.stored), order="C")
-        warn(f"interpreting, which is slow: {', '.join(arrays)}: the model's own value expected, another one given")
+        self._say(f"interpreting, which is slow: {', '.join(arrays)}: the model's own value expected, another one given")
         with self._lock, raised():
             return _Overridden(self._interpreter(), arrays)
 

@@ -1013,6 +1013,34 @@ def test_threads_that_outlive_the_main_one_get_code(tmp_path):
     """, tmp_path / "model.onnx") == "1\n"
 
 
+@pytest.mark.parametrize("kind, wanted", [("unsupported", "_Interpreted"), ("--no-check skips the check", "_Variant")])
+def test_warnings_that_are_errors_end_one_call_alone(monkeypatch, x, kind, wanted):
+    model, weights = branches()
+    session = isomer.InferenceSession(model, cache=False)
+    compiled = session._compile
+
+    def fails(shapes, target, check, until):
+        if check:
+            raise isomer._isomer.Refused("unsupported", kind)
+        return compiled(shapes, target, check, until)
+
+    monkeypatch.setattr(session, "_compile", fails)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        raised = 0
+        for _ in range(600):
+            try:
+                np.testing.assert_allclose(session.run(["z"], {"x": x})[0], expected(x, weights)[1], rtol=1e-5, atol=1e-5)
+                if raised:
+                    break
+            except UserWarning:
+                raised += 1
+            time.sleep(0.1)
+        session.run(["z"], {"x": x})
+    assert raised == 1
+    assert until(lambda: [type(each).__name__ for each in session._variants.values()] == [wanted])
+
+
 def test_without_threads_a_session_interprets(monkeypatch, x):
     monkeypatch.setattr(isomer._session, "_SECONDS_TO_PASS", 0)
     model, weights = branches()
