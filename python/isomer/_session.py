@@ -932,11 +932,45 @@ def _as_reals(array, name, number):
     return made
 
 
+class _OfCapsule:
+    """What DLPack's capsule holds, of the CPU."""
+
+    def __init__(self, capsule):
+        self._capsule = capsule
+
+    def __dlpack__(self, **options):
+        return self._capsule
+
+    def __dlpack_device__(self):
+        return 1, 0
+
+
 class OrtValue:
     """An array; of the CPU."""
 
     def __init__(self, array):
         self._array = array
+
+    @staticmethod
+    def from_dlpack(data):
+        """Of what DLPack takes, or of its capsule, in the same memory."""
+        given = data if hasattr(data, "__dlpack__") else _OfCapsule(data)
+        try:
+            return OrtValue(np.from_dlpack(given))
+        except (BufferError, RuntimeError, TypeError, ValueError) as error:
+            for number, (code, bits) in _DLPACK.items():
+                array = _isomer.bits_of(given, code, bits)
+                if array is not None:
+                    return OrtValue(array.view(_array_type(number)))
+            raise UsageError(f"an array of the CPU that DLPack knows expected, {type(data).__name__} found: {error}") from None
+
+    @staticmethod
+    def ortvalue_from_numpy_with_onnx_type(data, onnx_element_type):
+        """In the array's memory, as numbers of another type that has as many bits."""
+        dtype = _array_type(onnx_element_type)
+        if data.dtype.itemsize != dtype.itemsize:
+            raise UsageError(f"an array of elements of {dtype.itemsize} bytes expected, one of {data.dtype} found")
+        return OrtValue(np.asarray(data, order="C").view(dtype))
 
     @staticmethod
     def ortvalue_from_numpy(numpy_obj, device_type="cpu", device_id=0):
@@ -953,6 +987,11 @@ class OrtValue:
 
     def numpy(self):
         return self._array
+
+    def __array__(self, dtype=None, copy=None):
+        if copy is None:
+            return np.asarray(self._array, dtype)
+        return np.array(self._array, dtype, copy=copy)
 
     def shape(self):
         return list(self._array.shape)
@@ -986,8 +1025,9 @@ class OrtValue:
     def tensor_size_in_bytes(self):
         return self._array.nbytes
 
-    def update_inplace(self, array):
-        array = np.asarray(array)
+    def update_inplace(self, data):
+        """Of an array or of another value."""
+        array = np.asarray(data)
         if array.shape != self._array.shape or array.dtype != self._array.dtype:
             raise UsageError(f"an array of {self._array.dtype} of shape {list(self._array.shape)} expected, one of {array.dtype} "
                              f"of shape {list(array.shape)} found")

@@ -571,6 +571,32 @@ def test_values_are_updated_by_their_like():
             value.update_inplace(wrong)
 
 
+def test_values_are_arrays_for_numpy_and_others():
+    array = np.arange(6, dtype=np.float32).reshape(2, 3)
+    value = isomer.OrtValue.ortvalue_from_numpy(array)
+    assert np.shares_memory(np.asarray(value), array) and not np.shares_memory(np.array(value, copy=True), array)
+    assert np.asarray(value, np.float64).dtype == np.float64 and np.abs(value).tolist() == array.tolist()
+    other = isomer.OrtValue.ortvalue_from_shape_and_type([2, 3], np.float32)
+    other.update_inplace(value)
+    assert other.numpy().tolist() == array.tolist()
+    for given in (array, value, array.__dlpack__()):
+        taken = isomer.OrtValue.from_dlpack(given)
+        assert np.shares_memory(taken.numpy(), array) and taken.data_type() == "tensor(float)"
+    with pytest.raises(isomer.UsageError, match="DLPack"):
+        isomer.OrtValue.from_dlpack([1, 2])
+
+
+def test_values_have_types_that_numpy_has_not():
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    bits = np.array([[0x3f80, 0x4000]], np.uint16)
+    for value in (isomer.OrtValue.ortvalue_from_numpy_with_onnx_type(bits, TensorProto.BFLOAT16),
+                  isomer.OrtValue.from_dlpack(OfDlpackCode(bits, 4))):
+        assert value.data_type() == "tensor(bfloat16)" and value.numpy().tolist() == [[1, 2]]
+        assert value.numpy().dtype == ml_dtypes.bfloat16 and np.shares_memory(value.numpy(), bits)
+    with pytest.raises(isomer.UsageError, match="2 bytes expected"):
+        isomer.OrtValue.ortvalue_from_numpy_with_onnx_type(np.zeros(2, np.float32), TensorProto.BFLOAT16)
+
+
 def test_options_have_what_programs_ask_them_for(x):
     options = isomer.SessionOptions()
     assert options.log_verbosity_level == 0 and not options.has_providers()
