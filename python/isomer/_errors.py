@@ -22,6 +22,14 @@ class UsageError(Error, ValueError):
     """An argument is wrong."""
 
 
+class NoSuchFile(UsageError):
+    """A model is to be opened where there is no file."""
+
+
+class InvalidArgument(UsageError):
+    """What a session is given to run on, or to write to, is none that it takes."""
+
+
 class CheckFailed(Error):
     """Two models differ, or a proof does not hold."""
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from . import _isomer
 from ._background import Background
-from ._errors import Stopped, UsageError, Unsupported, in_python, raised, sentence_of
+from ._errors import InvalidArgument, NoSuchFile, Stopped, UsageError, Unsupported, in_python, raised, sentence_of
 from ._models import HeldFiles, OwnFolder, bytes_of, cache_folder, is_in_memory
 from ._optimize import seconds_of
 from ._progress import warn
@@ -445,7 +445,8 @@ class InferenceSession:
             with open(self._path, "rb") as file:
                 return file.read(len(_MAGIC)) == _MAGIC
         except OSError as error:
-            raise UsageError(f"{self._path}: a model expected, {error.strerror}") from None
+            kind = NoSuchFile if isinstance(error, FileNotFoundError) else UsageError
+            raise kind(f"{self._path}: a model expected, {error.strerror}") from None
 
     # Artifacts and models
 
@@ -693,7 +694,7 @@ class InferenceSession:
         if number is None:
             known = "; ".join(", ".join(str(list(shape)) for shape in each) for each in self._numbers)
             found = ", ".join(str(list(shape)) for shape in shapes)
-            raise UsageError(f"inputs of shapes that it is compiled for expected ({known}), {found} found")
+            raise InvalidArgument(f"inputs of shapes that it is compiled for expected ({known}), {found} found")
         with raised():
             return _Variant(self._artifact, number, self._threads)
 
@@ -735,7 +736,7 @@ class InferenceSession:
             try:
                 array = feed[arg.name]
             except KeyError:
-                raise UsageError(f"{arg.name}: a value expected, none given") from None
+                raise InvalidArgument(f"{arg.name}: a value expected, none given") from None
             arrays.append(array if type(array) is np.ndarray else _array_of(array, arg))
         others = {}
         if len(feed) != len(arrays):
@@ -743,7 +744,7 @@ class InferenceSession:
             names = {arg.name for arg in (*self._inputs, *self._overridable)}
             for name in feed:
                 if name not in names:
-                    raise UsageError(f"{name}: a name of an input expected")
+                    raise InvalidArgument(f"{name}: a name of an input expected")
         return arrays, others
 
     def run_async(self, output_names, input_feed, callback, user_data, run_options=None):
@@ -772,7 +773,7 @@ class InferenceSession:
         """Outputs by name (None: all of them), as arrays, of inputs by name: arrays, or what DLPack or NumPy takes."""
         self._check_goes_on(run_options)
         if isinstance(output_names, str):
-            raise UsageError(f"output_names: a list of names expected, {output_names!r} found")
+            raise InvalidArgument(f"output_names: a list of names expected, {output_names!r} found")
         results = self._results(*self._arrays(input_feed))
         if not output_names:
             return results
@@ -780,7 +781,7 @@ class InferenceSession:
         try:
             return [by_name[name] for name in output_names]
         except KeyError as error:
-            raise UsageError(f"{error.args[0]}: a name of an output expected") from None
+            raise InvalidArgument(f"{error.args[0]}: a name of an output expected") from None
 
     def _results(self, arrays, others=None, outputs=None):
         begin = time.perf_counter_ns() if self._profile else 0
@@ -799,7 +800,7 @@ class InferenceSession:
         for k, port in enumerate(variant.inputs):
             array = arrays[k]
             if array.dtype != port.dtype:
-                raise UsageError(f"{port.name}: {port.dtype} expected, {array.dtype} found")
+                raise InvalidArgument(f"{port.name}: {port.dtype} expected, {array.dtype} found")
             if not port.is_plain:
                 array = array.view(port.stored)
             arrays[k] = array if array.flags.c_contiguous else np.asarray(array, order="C")
@@ -839,13 +840,13 @@ class InferenceSession:
         """A sentence before anything is compiled."""
         number = NUMBERS_BY_NAME.get(arg.type[len("tensor("):-1])
         if number in _TYPES and array.dtype != _array_type(number):
-            raise UsageError(f"{arg.name}: {_array_type(number)} expected, {array.dtype} found")
+            raise InvalidArgument(f"{arg.name}: {_array_type(number)} expected, {array.dtype} found")
         if arg._shape is None:
             return
         fits = len(arg._shape) == array.ndim and all(
             not isinstance(dim, int) or dim == size for dim, size in zip(arg._shape, array.shape))
         if not fits:
-            raise UsageError(f"{arg.name}: shape {arg.shape} expected, {list(array.shape)} found")
+            raise InvalidArgument(f"{arg.name}: shape {arg.shape} expected, {list(array.shape)} found")
 
     def io_binding(self):
         return IOBinding(self)
@@ -879,7 +880,7 @@ def _array_of(value, arg=None):
         array = np.asarray(value)
     except ValueError:  # rows of several lengths
         name = f"{arg.name}: " if arg is not None else ""
-        raise UsageError(f"{name}an array expected, {type(value).__name__} of several lengths found") from None
+        raise InvalidArgument(f"{name}an array expected, {type(value).__name__} of several lengths found") from None
     if number is None or isinstance(value, np.generic) or array.dtype == _array_type(number):
         return array
     if array.size == 0:
@@ -895,7 +896,7 @@ def _of_dlpack(value, arg, number):
         return np.from_dlpack(value) if bits is None else bits.view(_array_type(number))
     except (BufferError, RuntimeError, TypeError, ValueError) as error:
         name = f"{arg.name}: " if arg is not None else ""
-        raise UsageError(f"{name}an array of the CPU that NumPy can take expected, "
+        raise InvalidArgument(f"{name}an array of the CPU that NumPy can take expected, "
                          f"{type(value).__name__} found: {error}") from None
 
 
@@ -906,7 +907,7 @@ def _as_integers(array, name, number):
     signed = _SIGNED.get(number, 0)
     least, most = (-(1 << signed - 1), (1 << signed - 1) - 1) if signed else (0, (1 << _UNSIGNED[number]) - 1)
     if int(array.min()) < least or int(array.max()) > most:
-        raise UsageError(f"{name}: numbers of {_TYPES[number][0]} expected, {array.min()} to {array.max()} found")
+        raise InvalidArgument(f"{name}: numbers of {_TYPES[number][0]} expected, {array.min()} to {array.max()} found")
     return array.astype(_array_type(number))
 
 
@@ -928,7 +929,7 @@ def _as_reals(array, name, number):
         error = np.abs(made.astype(np.complex128 if wanted.kind == "c" else np.float64) - array)
     lost = np.isfinite(array) & ~(error <= float(limits.max) * float(limits.eps))
     if lost.any():
-        raise UsageError(f"{name}: numbers of {_TYPES[number][0]} expected, {array[lost][0]} found")
+        raise InvalidArgument(f"{name}: numbers of {_TYPES[number][0]} expected, {array[lost][0]} found")
     return made
 
 
@@ -962,14 +963,14 @@ class OrtValue:
                 array = _isomer.bits_of(given, code, bits)
                 if array is not None:
                     return OrtValue(array.view(_array_type(number)))
-            raise UsageError(f"an array of the CPU that DLPack knows expected, {type(data).__name__} found: {error}") from None
+            raise InvalidArgument(f"an array of the CPU that DLPack knows expected, {type(data).__name__} found: {error}") from None
 
     @staticmethod
     def ortvalue_from_numpy_with_onnx_type(data, onnx_element_type):
         """In the array's memory, as numbers of another type that has as many bits."""
         dtype = _array_type(onnx_element_type)
         if data.dtype.itemsize != dtype.itemsize:
-            raise UsageError(f"an array of elements of {dtype.itemsize} bytes expected, one of {data.dtype} found")
+            raise InvalidArgument(f"an array of elements of {dtype.itemsize} bytes expected, one of {data.dtype} found")
         return OrtValue(np.asarray(data, order="C").view(dtype))
 
     @staticmethod
@@ -1029,7 +1030,7 @@ class OrtValue:
         """Of an array or of another value."""
         array = np.asarray(data)
         if array.shape != self._array.shape or array.dtype != self._array.dtype:
-            raise UsageError(f"an array of {self._array.dtype} of shape {list(self._array.shape)} expected, one of {array.dtype} "
+            raise InvalidArgument(f"an array of {self._array.dtype} of shape {list(self._array.shape)} expected, one of {array.dtype} "
                              f"of shape {list(array.shape)} found")
         np.copyto(self._array, array)
 
@@ -1070,9 +1071,9 @@ class IOBinding:
 
     def _bind_output(self, name, array):
         if name not in self._names:
-            raise UsageError(f"{name}: a name of an output expected")
+            raise InvalidArgument(f"{name}: a name of an output expected")
         if array is not None and not (array.flags.writeable and array.flags.c_contiguous):
-            raise UsageError(f"{name}: an array that can be written to, row by row, expected")
+            raise InvalidArgument(f"{name}: an array that can be written to, row by row, expected")
         self._outputs[name] = array
 
     def bind_ortvalue_output(self, name, ortvalue):
@@ -1098,7 +1099,7 @@ class IOBinding:
             if array is None or array.size and np.shares_memory(array, result):
                 continue
             if array.shape != result.shape or array.dtype != result.dtype:
-                raise UsageError(f"{name}: an array of {result.dtype} of shape {list(result.shape)} expected, one of {array.dtype} "
+                raise InvalidArgument(f"{name}: an array of {result.dtype} of shape {list(result.shape)} expected, one of {array.dtype} "
                                  f"of shape {list(array.shape)} bound")
             np.copyto(array, result)  # interpreted, or of a shape that data decide
             by_name[name] = array

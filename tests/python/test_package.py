@@ -643,6 +643,24 @@ def test_errors_are_found_where_programs_look_for_them(x):
     """) == "no such file True\n"
 
 
+def test_errors_are_none_of_each_other(x):
+    """Whatever clause of a program comes first."""
+    state = isomer.capi.onnxruntime_pybind11_state
+    names = ["Fail", "InvalidArgument", "NoSuchFile", "NoModel", "EngineError", "RuntimeException", "InvalidProtobuf", "ModelLoaded",
+             "NotImplemented", "EPFail", "ModelLoadCanceled", "ModelRequiresCompilation", "NotFound"]
+    for one in names:
+        for other in names:
+            assert one == other or not issubclass(getattr(state, one), getattr(state, other)), (one, other)
+        assert issubclass(getattr(state, one), isomer.Error)
+    with pytest.raises(state.NoSuchFile):
+        isomer.InferenceSession("no such file")
+    session = isomer.InferenceSession(branches(4)[0])
+    for names, feed in [(None, {}), (None, {"x": x[:1]}), (None, {"x": x.astype(np.float64)}), (None, {"x": x, "q": x}), (["q"], {"x": x})]:
+        with pytest.raises(state.InvalidArgument) as raised:
+            session.run(names, feed)
+        assert isinstance(raised.value, (isomer.UsageError, ValueError))
+
+
 def test_lists_and_numbers_become_the_inputs_type(x):
     session = isomer.InferenceSession(branches(4)[0])
     np.testing.assert_array_equal(session.run(None, {"x": x.tolist()})[0], session.run(None, {"x": x})[0])

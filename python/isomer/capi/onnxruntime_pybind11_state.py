@@ -1,11 +1,10 @@
 """ONNX Runtime's names of what goes wrong."""
-from .._errors import Error, InvalidModel, RunFailed, Unsupported, UsageError
+from .._errors import Error, InternalError, InvalidArgument, InvalidModel, NoSuchFile, RunFailed, Unsupported
 
-Fail = Error
-InvalidArgument = NoSuchFile = NoModel = UsageError
+Fail = InternalError
 InvalidGraph = InvalidProtobuf = InvalidModel
 NotImplemented = Unsupported
-RuntimeException = EPFail = EngineError = RunFailed
+RuntimeException = RunFailed
 
 
 class ModelLoaded(Error):
@@ -21,4 +20,16 @@ class ModelRequiresCompilation(Error):
 
 
 class NotFound(Error):
+    pass
+
+
+class NoModel(Error):
+    pass
+
+
+class EPFail(Error):
+    pass
+
+
+class EngineError(Error):
     pass
