@@ -1,5 +1,6 @@
 """Models as callers have them, and as files."""
 import contextlib
+import hashlib
 import os
 import pathlib
 import shutil
@@ -40,7 +41,7 @@ class HeldFiles:
 
     def __init__(self, path):
         self._path = self._place = path
-        self._names, self._state = [], []
+        self._names, self._state, self._digest = [], [], None
         self._files, self._copies, self._lock = [], None, threading.Lock()
         self._finalizer = weakref.finalize(self, _close, self._files)
         self.hold([os.path.basename(path)])
@@ -57,16 +58,37 @@ class HeldFiles:
 
     def check_unchanged(self, is_there=False):
         """An error where they hold something else by now; `is_there`: or where others have their names."""
-        if self._files and (self._state_now() != self._state or is_there and not self._are_there()):
+        if self._files and (not self._hold_the_same() or is_there and not self._are_there()):
             raise UsageError(f"{self._place}: a file that stays as it is expected, it changed since the session was opened")
 
-    def content(self):
-        """In blocks."""
+    def _hold_the_same(self):
+        """Also where the times are others: of a file that was touched, or that the same was written to."""
+        now = self._state_now()
+        if now == self._state:
+            return True
+        if self._digest is None or [size for size, _ in now] != [size for size, _ in self._state]:
+            return False
+        if self._digest_now() != self._digest or self._state_now() != now:
+            return False
+        self._state = now
+        return True
+
+    def _digest_now(self):
+        digest = hashlib.sha256()
         for file in self._files:
             at = 0
             while block := os.pread(file, 1 << 20, at):
-                yield block
+                digest.update(block)
                 at += len(block)
+        return digest.hexdigest()
+
+    def digest(self):
+        """Of what they hold, by which it is known again."""
+        if self._digest is None:
+            digest = self._digest_now()
+            self.check_unchanged()
+            self._digest = digest
+        return self._digest
 
     def _are_there(self):
         folder = os.path.dirname(self._path)

@@ -473,8 +473,8 @@ class InferenceSession:
             self._files = HeldFiles(self._path)
             self._facts = _isomer.describe(self._path)
             self._files.hold(self._facts["external_files"])
+            self._files.digest()
             self._files.check_unchanged(is_there=True)
-            self._content = None
 
         def args(ports):
             return [
@@ -496,14 +496,8 @@ class InferenceSession:
 
     def _key(self, shapes):
         """Of the model's content, and of what the artifact is made for; a folder may be shared by machines."""
-        if self._content is None:
-            digest = hashlib.sha256(repr(self._facts["external_files"]).encode())
-            for block in self._files.content():
-                digest.update(block)
-            self._files.check_unchanged()
-            self._content = digest.hexdigest()
-        made_for = (self._content, _isomer.build(), _isomer.tuned(), _isomer.processor(), shapes, self._thread_count(), self._level,
-                    self._seconds, bool(self._wants_check))
+        made_for = (self._files.digest(), self._facts["external_files"], _isomer.build(), _isomer.tuned(), _isomer.processor(), shapes,
+                    self._thread_count(), self._level, self._seconds, bool(self._wants_check))
         return hashlib.sha256(repr(made_for).encode()).hexdigest()
 
     def _thread_count(self):

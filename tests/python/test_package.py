@@ -901,6 +901,24 @@ def test_a_model_that_is_written_over_is_interpreted_no_more(tmp_path):
         session.run(None, {"x": x})
 
 
+@pytest.mark.parametrize("how", ["touched", "copied over"])
+def test_a_model_that_holds_the_same_is_the_same(tmp_path, how):
+    file, x = scaled(tmp_path / "model.onnx", 2), np.ones(3, np.float32)
+    session = isomer.InferenceSession(file, cache=False)
+    session._background.want = lambda shapes: True
+    for second in 5, 6:
+        if how == "copied over":
+            file.write_bytes(file.read_bytes())
+        os.utime(file, (second, second))
+        assert session.run(None, {"x": x})[0].tolist() == [2, 2, 2]
+    session = isomer.InferenceSession(file, jit="wait")
+    os.utime(file, (7, 7))
+    assert session.run(None, {"x": x})[0].tolist() == [2, 2, 2]
+    scaled(file, 5)
+    with pytest.raises(isomer.UsageError, match="it changed since"):
+        session.run(None, {"x": np.ones(4, np.float32)})
+
+
 def test_code_of_a_model_that_changes_meanwhile_is_not_kept(cache, tmp_path, monkeypatch):
     file = scaled(tmp_path / "model.onnx", 2)
     session = isomer.InferenceSession(file, jit="wait")
