@@ -145,7 +145,8 @@ class SessionOptions:
 
 
 class RunOptions:
-    """May be given to `run`, which ends at once where `terminate` is set; nothing else changes anything."""
+    """May be given to `run`, which ends at once where `terminate` is set before, and soon where it is set while the model is
+    interpreted: compiled code runs to its end. Nothing else changes anything."""
 
     def __init__(self):
         self.log_severity_level = 2
@@ -286,8 +287,8 @@ class _Overridden:
         self.inputs, self.outputs = interpreted.inputs, interpreted.outputs
         self.are_outputs_plain = interpreted.are_outputs_plain
 
-    def run(self, arrays, outputs):
-        return self._interpreted.run(arrays, outputs, None, self._others)
+    def run(self, arrays, outputs, until=None):
+        return self._interpreted.run(arrays, outputs, until, self._others)
 
 
 class _Meanwhile:
@@ -298,12 +299,12 @@ class _Meanwhile:
         self.inputs, self.outputs = interpreted.inputs, interpreted.outputs
         self.are_outputs_plain = interpreted.are_outputs_plain
 
-    def run(self, arrays, outputs):
+    def run(self, arrays, outputs, until=lambda: False):
         while (variant := self._variant_now()) is None:
             try:
-                return self._interpreted.run(arrays, outputs, lambda: self._variant_now() is not None)
+                return self._interpreted.run(arrays, outputs, lambda: self._variant_now() is not None or until())
             except _isomer.Refused as refused:
-                if refused.args[0] not in ("stopped", "unsupported", "system"):
+                if refused.args[0] not in ("stopped", "unsupported", "system") or until():
                     raise
                 if refused.args[0] != "stopped":
                     return self._variant_made(refused).run(arrays, outputs)
@@ -768,7 +769,7 @@ class InferenceSession:
         self._check_goes_on(run_options)
         if isinstance(output_names, str):
             raise InvalidArgument(f"output_names: a list of names expected, {output_names!r} found")
-        results = self._results(*self._arrays(input_feed))
+        results = self._results(*self._arrays(input_feed), run_options=run_options)
         if not output_names:
             return results
         by_name = {arg.name: result for arg, result in zip(self._outputs, results)}
@@ -777,7 +778,7 @@ class InferenceSession:
         except KeyError as error:
             raise InvalidArgument(f"{error.args[0]}: a name of an output expected") from None
 
-    def _results(self, arrays, others=None, outputs=None):
+    def _results(self, arrays, others=None, outputs=None, run_options=None):
         begin = time.perf_counter_ns() if self._profile else 0
         variant = self._variants.get(tuple([array.shape for array in arrays])) if not others else None
         if variant is not None:
@@ -802,7 +803,10 @@ class InferenceSession:
             outputs = [array if array is None or port.is_plain else array.view(port.stored)
                        for port, array in zip(variant.outputs, outputs)]
         try:
-            results = variant.run(arrays, outputs)
+            if run_options is None or isinstance(variant, _Variant):
+                results = variant.run(arrays, outputs)
+            else:
+                results = variant.run(arrays, outputs, lambda: getattr(run_options, "terminate", False))
         except _isomer.Refused:
             with raised():
                 raise
@@ -849,7 +853,7 @@ class InferenceSession:
         if iobinding._session is not self:
             raise UsageError("iobinding: one that this session's io_binding() made expected, another session's found")
         self._check_goes_on(run_options)
-        iobinding._run()
+        iobinding._run(run_options)
 
     def run_with_ort_values(self, output_names, input_dict_ort_values, run_options=None):
         feed = {name: value.numpy() for name, value in input_dict_ort_values.items()}
@@ -1084,9 +1088,10 @@ class IOBinding:
     def clear_binding_outputs(self):
         self._outputs.clear()
 
-    def _run(self):
+    def _run(self, run_options):
         session = self._session
-        results = session._results(*session._arrays(self._inputs), [self._outputs.get(name) for name in self._names])
+        outputs = [self._outputs.get(name) for name in self._names]
+        results = session._results(*session._arrays(self._inputs), outputs, run_options)
         by_name = dict(zip(self._names, results))
         for name, array in self._outputs.items():
             result = by_name[name]

@@ -611,6 +611,32 @@ def test_options_have_what_programs_ask_them_for(x):
         session.run(None, {"x": x}, how)
 
 
+class TerminatedLater:
+    """Options that another thread sets as soon as the run has begun."""
+
+    looks = 0
+
+    @property
+    def terminate(self):
+        self.looks += 1
+        return self.looks > 1
+
+
+@pytest.mark.parametrize("bound", [False, True])
+def test_runs_that_are_interpreted_may_be_terminated(bound):
+    session = isomer.InferenceSession(branches()[0], cache=False)
+    session._background.want = lambda shapes: True
+    x = np.ones((200000, 32), np.float32)
+    binding = session.io_binding()
+    binding.bind_cpu_input("x", x)
+    binding.bind_output("y")
+    with pytest.raises(isomer.Stopped):
+        if bound:
+            session.run_with_iobinding(binding, TerminatedLater())
+        else:
+            session.run(None, {"x": x}, TerminatedLater())
+
+
 def test_what_inputs_are_told_to_be_is_the_callers(x):
     """Who makes a shape for a warm-up of what get_inputs gives changes nothing for those that come."""
     session = isomer.InferenceSession(branches()[0], cache=False)
