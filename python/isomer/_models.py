@@ -46,6 +46,10 @@ class HeldFiles:
         self._finalizer = weakref.finalize(self, _close, self._files)
         self.hold([os.path.basename(path)])
 
+    def renew(self):
+        """In a process that was forked, where nobody gives the lock back."""
+        self._lock = threading.Lock()
+
     def hold(self, names):
         """Those, too, from what is there now on."""
         for name in names:

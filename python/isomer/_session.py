@@ -238,6 +238,10 @@ class _Profile:
         self.start_time_ns = time.time_ns()
         self._lock, self._events = threading.Lock(), []
 
+    def renew(self):
+        """In a process that was forked, where nobody gives the lock back."""
+        self._lock = threading.Lock()
+
     def add(self, name, start):
         event = {"cat": "Session", "ph": "X", "name": name, "pid": os.getpid(), "tid": threading.get_ident(),
                  "ts": (start - self._start) // 1000, "dur": (time.perf_counter_ns() - start) // 1000, "args": {}}
@@ -370,7 +374,9 @@ def _after_fork():
     """Threads of the parent's may have held locks."""
     for session in list(_SESSIONS):
         session._lock = threading.Lock()
-        session._background.renew()
+        for each in (session._background, session._files, session._profile):
+            if each is not None:
+                each.renew()
 
 
 os.register_at_fork(after_in_child=_after_fork)

@@ -1027,6 +1027,25 @@ def test_children_run_and_leave_what_is_their_parents(tmp_path):
     """, tmp_path / "model.onnx") == "0\n0\nTrue {}\n"
 
 
+def test_children_have_locks_of_their_own(tmp_path):
+    """Though a thread of the parent's holds its own."""
+    onnx.save(branches()[0], tmp_path / "model.onnx")
+    assert run_script("""
+        import os, signal, sys, numpy as np, isomer
+        options = isomer.SessionOptions()
+        options.enable_profiling = True
+        session = isomer.InferenceSession(sys.argv[1], options, jit="wait", cache=False)
+        for each in session, session._files, session._profile:
+            each._lock.acquire()
+        child = os.fork()
+        if child == 0:
+            signal.alarm(60)
+            session.run(None, {"x": np.ones((4, 32), np.float32)})
+            os._exit(0)
+        print(os.waitpid(child, 0)[1])
+    """, tmp_path / "model.onnx") == "0\n"
+
+
 def test_shapes_that_come_in_turn_come_to_rest(monkeypatch):
     monkeypatch.setattr(isomer._session, "_MOST_VARIANTS", 4)
     session = isomer.InferenceSession(branches()[0])
