@@ -10,6 +10,8 @@ import weakref
 
 from ._errors import UsageError
 
+_SHARED_MEMORY = "/dev/shm"
+
 
 def _remove(folder, process):
     """A copy of the process that was forked leaves it to its parent."""
@@ -17,11 +19,24 @@ def _remove(folder, process):
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def _new_folder():
+    """Where the system has its own, in the cache or in memory; an error says what is wrong with the first place."""
+    cache, first = cache_folder(), None
+    for place in (None, cache or _SHARED_MEMORY, _SHARED_MEMORY):
+        try:
+            if place is not None:
+                os.makedirs(place, exist_ok=True)
+            return tempfile.mkdtemp(prefix="isomer-", dir=place)
+        except OSError as error:
+            first = first or error
+    raise first
+
+
 class OwnFolder:
     """A folder that goes with its last owner, or at the end of a `with`, which gives its name."""
 
     def __init__(self):
-        self.name = tempfile.mkdtemp(prefix="isomer-")
+        self.name = _new_folder()
         self._finalizer = weakref.finalize(self, _remove, self.name, os.getpid())
 
     def __enter__(self):

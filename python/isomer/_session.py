@@ -436,9 +436,10 @@ class InferenceSession:
         if content is None:
             self._path = os.path.abspath(os.fspath(path_or_bytes))
         else:
-            self._folder = OwnFolder()
-            self._path = os.path.join(self._folder.name, "model.iso" if content.startswith(_MAGIC) else "model.onnx")
-            pathlib.Path(self._path).write_bytes(content)
+            with raised():
+                self._folder = OwnFolder()
+                self._path = os.path.join(self._folder.name, "model.iso" if content.startswith(_MAGIC) else "model.onnx")
+                pathlib.Path(self._path).write_bytes(content)
         if self._is_artifact():
             self._open_artifact()
         else:
@@ -577,7 +578,7 @@ class InferenceSession:
             if _may_pass(error):
                 self._wait_for_room(shapes, _in_words(error))
                 return self._interpreter()
-            if not isinstance(error, _isomer.Refused) or error.args[0] != "unsupported":
+            if isinstance(error, _isomer.Refused) and error.args[0] != "unsupported":
                 raise
             variant = self._interpreter()
             self._say(f"interpreting, which is slow: {sentence_of(error)}")

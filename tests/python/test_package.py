@@ -335,8 +335,10 @@ def test_what_the_system_was_in_the_way_of_is_made_later(tmp_path):
     assert run_script("""
         import os, shutil, sys, tempfile, time, warnings, numpy as np
         os.environ["TMPDIR"] = sys.argv[2]
+        os.environ["XDG_CACHE_HOME"] = sys.argv[1]
         os.mkdir(sys.argv[2])
         import isomer
+        isomer._models._SHARED_MEMORY = sys.argv[1]
         isomer._session._SECONDS_TO_PASS = 0.5
         told = warnings.catch_warnings(record=True).__enter__()
         warnings.simplefilter("always")
@@ -430,21 +432,42 @@ def test_what_is_unsupported_is_tried_once(monkeypatch):
     assert tries == [True]
 
 
-def test_what_stays_in_the_way_is_told(tmp_path):
-    onnx.save(branches()[0], tmp_path / "model.onnx")
+@pytest.mark.parametrize("batch", [4, "batch"])
+def test_what_stays_in_the_way_is_told(tmp_path, batch):
+    """And the session interprets: one of shapes that are known from its opening on."""
+    onnx.save(branches(batch)[0], tmp_path / "model.onnx")
     assert run_script("""
         import os, sys, tempfile, time, warnings, numpy as np
+        os.environ["XDG_CACHE_HOME"] = sys.argv[1]
         import isomer
         told = warnings.catch_warnings(record=True).__enter__()
+        tempfile.tempdir = isomer._models._SHARED_MEMORY = sys.argv[1]
         session = isomer.InferenceSession(sys.argv[1], cache=False)
-        tempfile.tempdir = sys.argv[1]
         for k in range(600):
-            session.run(None, {"x": np.ones((3, 32), np.float32)})
+            y, z = session.run(None, {"x": np.ones((4, 32), np.float32)})
             if told:
                 break
             time.sleep(0.1)
-        print("a file that can be used expected, Not a directory" in str(told[0].message))
-    """, tmp_path / "model.onnx") == "True\n"
+        print(y.shape, z.shape, *(each.message for each in told), sep="\\n")
+    """, tmp_path / "model.onnx").startswith("(4, 48)\n(4, 16)\ninterpreting, which is slow: ")
+
+
+@pytest.mark.parametrize("place", ["cache", "shared memory"])
+def test_files_find_a_place_where_the_usual_one_is_none(tmp_path, place):
+    """As in a container whose disk can only be read."""
+    onnx.save(branches(4)[0], tmp_path / "model.onnx")
+    assert run_script("""
+        import os, pathlib, sys, tempfile, numpy as np
+        os.environ["XDG_CACHE_HOME"] = sys.argv[2]
+        import isomer
+        tempfile.tempdir, isomer._models._SHARED_MEMORY = sys.argv[1], sys.argv[3]
+        model = pathlib.Path(sys.argv[1]).read_bytes()
+        sessions = isomer.InferenceSession(sys.argv[1]), isomer.InferenceSession(model), isomer.InferenceSession(model, cache=False)
+        for session in sessions:
+            session.run(None, {"x": np.ones((4, 32), np.float32)})
+            print(*(type(each).__name__ for each in session._variants.values()))
+    """, tmp_path / "model.onnx", tmp_path / ("model.onnx" if place == "shared memory" else "cache"),
+        tmp_path / ("model.onnx" if place == "cache" else "shared")) == 3 * "_Variant\n"
 
 
 def test_interrupts_end_measurements(tmp_path):
