@@ -3,6 +3,7 @@ import contextlib
 import hashlib
 import os
 import pathlib
+import resource
 import shutil
 import tempfile
 import threading
@@ -11,6 +12,8 @@ import weakref
 from ._errors import UsageError
 
 _SHARED_MEMORY = "/dev/shm"
+# Of a session, each with a descriptor of each file: what holds them, the interpreter, a compilation and one that begins.
+_READERS = 4
 
 
 def _remove(folder, process):
@@ -46,6 +49,16 @@ class OwnFolder:
         self._finalizer()
 
 
+def make_room(count):
+    """For so many descriptors more, as far as the system allows it."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed = len(os.listdir("/proc/self/fd")) + count
+    if hard != resource.RLIM_INFINITY:
+        needed = min(needed, hard)
+    if soft != resource.RLIM_INFINITY and soft < needed:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
+
+
 def _close(files):
     while files:
         os.close(files.pop())
@@ -67,6 +80,7 @@ class HeldFiles:
 
     def hold(self, names):
         """Those, too, from what is there now on."""
+        make_room(_READERS * len(names))
         for name in names:
             self._files.append(os.open(os.path.join(os.path.dirname(self._place), name), os.O_RDONLY))
         self._names += names

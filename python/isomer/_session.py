@@ -17,7 +17,7 @@ import numpy as np
 from . import _isomer
 from ._background import Background
 from ._errors import InvalidArgument, NoSuchFile, Stopped, UsageError, Unsupported, in_python, raised, sentence_of
-from ._models import HeldFiles, OwnFolder, bytes_of, cache_folder, is_in_memory
+from ._models import HeldFiles, OwnFolder, bytes_of, cache_folder, is_in_memory, make_room
 from ._optimize import seconds_of
 from ._progress import warn
 
@@ -38,9 +38,10 @@ _DLPACK = {16: (4, 16), 17: (10, 8), 18: (11, 8), 19: (12, 8), 20: (13, 8), 24: 
 _SIGNED = {3: 8, 5: 16, 6: 32, 7: 64, 22: 4, 26: 2}
 _UNSIGNED = {2: 8, 4: 16, 12: 32, 13: 64, 21: 4, 25: 2}
 _MAGIC = b"\x7fISOMER\n"
-# Of a session, each with threads and memory of its own; and bytes of artifacts that are kept.
+# Of a session, each with threads and memory of its own; bytes of artifacts that are kept; and files of a model.
 _MOST_VARIANTS = 32
 _MOST_KEPT = 8 << 30
+_MOST_FILES = 1 << 16
 # What is older was left by a program that ended.
 _LONGEST_COPY = 3600
 # So many shapes are compiled as soon as they are seen; more of them when they come again, if they are still remembered.
@@ -479,7 +480,7 @@ class InferenceSession:
     def _open_model(self):
         with raised():
             self._files = HeldFiles(self._path)
-            self._facts = _isomer.describe(self._path)
+            self._facts = self._described()
             self._files.hold(self._facts["external_files"])
             self._files.digest()
             self._files.check_unchanged(is_there=True)
@@ -501,6 +502,16 @@ class InferenceSession:
             self._variant_for(shapes, may_interpret=False)
             if not self._overridable and self._interpreted is None:
                 self._files.close()  # no other shapes will come
+
+    def _described(self):
+        """Each of the files is open meanwhile, and how many there are is not known before."""
+        try:
+            return _isomer.describe(self._path)
+        except _isomer.Refused as refused:
+            if refused.args[0] != "system":
+                raise
+        make_room(_MOST_FILES)
+        return _isomer.describe(self._path)
 
     def _key(self, shapes):
         """Of the model's content, and of what the artifact is made for; a folder may be shared by machines."""

@@ -419,6 +419,29 @@ def test_a_full_disk_passes(monkeypatch, x, jit):
     assert until(lambda: session.run(["z"], {"x": x}) and session._variants)
 
 
+@pytest.mark.parametrize("count", [40, 100])
+def test_models_may_have_many_files(tmp_path, count):
+    """More than a process may have open, by default."""
+    names = [f"w{k}" for k in range(count)]
+    graph = helper.make_graph([helper.make_node("Sum", ["x", *names], ["y"])], "sum",
+                              [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n"])],
+                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["n"])],
+                              [numpy_helper.from_array(np.ones(1, np.float32), name) for name in names])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), tmp_path / "model.onnx",
+              save_as_external_data=True, all_tensors_to_one_file=False, size_threshold=0)
+    assert run_script("""
+        import resource, sys, time, numpy as np, isomer
+        resource.setrlimit(resource.RLIMIT_NOFILE, (64, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+        session = isomer.InferenceSession(sys.argv[1], cache=False)
+        for k in range(600):
+            y = session.run(None, {"x": np.zeros(2, np.float32)})[0]
+            if session._variants:
+                break
+            time.sleep(0.1)
+        print(*(type(each).__name__ for each in session._variants.values()), y)
+    """, tmp_path / "model.onnx") == f"_Variant [{count}. {count}.]\n"
+
+
 def test_what_is_unsupported_is_tried_once(monkeypatch):
     tries = []
 
