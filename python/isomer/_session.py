@@ -110,7 +110,7 @@ class ExecutionMode(enum.IntEnum):
 class SessionOptions:
     """`intra_op_num_threads`, `graph_optimization_level` (ORT_ENABLE_BASIC: bit-exact changes alone), `enable_profiling`,
     `profile_file_prefix` and `add_free_dimension_override_by_name` count; what else ONNX Runtime's has may be set, and
-    changes nothing."""
+    changes nothing: code takes denormal numbers for zeros whatever `session.set_denormal_as_zero` says."""
 
     def __init__(self):
         self.intra_op_num_threads = 0
