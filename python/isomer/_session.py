@@ -47,8 +47,8 @@ _LONGEST_COPY = 3600
 # So many shapes are compiled as soon as they are seen; more of them when they come again, if they are still remembered.
 _SEEN_ONCE = 4
 _REMEMBERED = 1024
-# What the system was in the way of (no room for a file) is tried again after these, where that may pass.
-_SECONDS_TO_PASS = 5
+# What the system was in the way of (no room for a file) is tried again after these and more, where that may pass.
+_SECONDS_TO_PASS, _MOST_SECONDS_TO_PASS = 5, 600
 _PASSING = {errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN, errno.ENOENT}
 _SECONDS_TO_LOOK = 0.01
 # What the check says where it can't be made.
@@ -421,7 +421,7 @@ class InferenceSession:
         self._artifact, self._numbers = None, {}  # of its variants, by shapes
         self._interpreted = None
         self._seen, self._failures = {}, {}
-        self._not_before = {}  # when shapes are tried again that the system was in the way of
+        self._not_before = {}  # when shapes are tried again that the system was in the way of, and after how long
         self._has_waited = False  # for what the system was in the way of
         self._told, self._untold = set(), collections.deque()  # sentences for who calls
         self._misses = 0
@@ -581,7 +581,7 @@ class InferenceSession:
 
     def _made_or_interpreted(self, shapes):
         """Kept, unless code may be made for these shapes later."""
-        if time.monotonic() < self._not_before.get(shapes, 0):
+        if self._waits(shapes):
             return self._interpreter()
         try:
             variant = self._made(shapes)
@@ -644,10 +644,16 @@ class InferenceSession:
             self._failures[shapes] = sentence_of(error)
 
     def _wait_for_room(self, shapes, why):
-        self._not_before[shapes] = time.monotonic() + _SECONDS_TO_PASS
+        """Twice as long as the last time: what always needs too much is not to be made again and again."""
+        _, seconds = self._not_before.get(shapes, (0, _SECONDS_TO_PASS / 2))
+        seconds = min(2 * seconds, _MOST_SECONDS_TO_PASS)
+        self._not_before[shapes] = time.monotonic() + seconds, seconds
         if not self._has_waited:
             self._has_waited = True
             self._say(f"interpreting, which is slow, until code can be made: {why}")
+
+    def _waits(self, shapes):
+        return time.monotonic() < self._not_before.get(shapes, (0, 0))[0]
 
     def _meanwhile(self, shapes):
         """What runs now: the interpreter, while a variant is made, if it is worth it."""
@@ -658,8 +664,7 @@ class InferenceSession:
             self._keep_variant(shapes, variant)
             return variant
         self._seen[shapes] = times = self._seen.pop(shapes, 0) + 1
-        waits = time.monotonic() < self._not_before.get(shapes, 0)
-        if (times > 1 or len(self._seen) <= _SEEN_ONCE) and not waits and self._is_worth_a_place(times):
+        if (times > 1 or len(self._seen) <= _SEEN_ONCE) and not self._waits(shapes) and self._is_worth_a_place(times):
             if not self._background.want(shapes):
                 self._wait_for_room(shapes, "no thread can be started")
         while len(self._seen) > _REMEMBERED:

@@ -442,6 +442,16 @@ def test_models_may_have_many_files(tmp_path, count):
     """, tmp_path / "model.onnx") == f"_Variant [{count}. {count}.]\n"
 
 
+def test_what_does_not_pass_is_tried_ever_less(monkeypatch):
+    monkeypatch.setattr(isomer._session, "_SECONDS_TO_PASS", 1)
+    session = isomer.InferenceSession(branches()[0], cache=False)
+    waits = []
+    for _ in range(12):
+        session._wait_for_room(((1, 32),), "no room")
+        waits.append(session._not_before[((1, 32),)][0] - time.monotonic())
+    np.testing.assert_allclose(waits, [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 600, 600], atol=0.5)
+
+
 def test_what_is_unsupported_is_tried_once(monkeypatch):
     tries = []
 
