@@ -36,7 +36,7 @@ std::vector<StatedEquation> equations_of(const std::string& text) {
 }
 
 std::vector<StatedEquation> equations_on_file(const std::string& name) {
-  return equations_of(test::read_file(test::source_path("tests/substitutions/data/" + name)));
+  return equations_of(isomer::test::read_file(isomer::test::source_path("tests/substitutions/data/" + name)));
 }
 
 std::vector<std::string> names(const std::vector<const Rule*>& rules) {
@@ -198,7 +198,7 @@ TEST_F(ShippedLibrary, RulesAloneSayWhatTasoShips) {
 
 TEST_F(ShippedLibrary, RulesAndLawsSayTheClassics) {
   const std::vector<StatedEquation> equations = equations_on_file("classics.equations");
-  for (size_t k = 0; k < equations.size(); k += test::is_long_run() ? 1 : 75) {
+  for (size_t k = 0; k < equations.size(); k += isomer::test::is_long_run() ? 1 : 75) {
     const Standing found = standing(equations[k]);
     EXPECT_TRUE(found.is_of_library()) << "line " << equations[k].line << ": " << name(found.verdict) << ": "
                                        << found.why();
@@ -207,7 +207,7 @@ TEST_F(ShippedLibrary, RulesAndLawsSayTheClassics) {
 
 TEST_F(ShippedLibrary, NothingWrongFollows) {
   const std::vector<StatedEquation> equations = equations_on_file("taso_wrong.equations");
-  for (size_t k = 0; k < equations.size(); k += test::is_long_run() ? 1 : 2'000) {
+  for (size_t k = 0; k < equations.size(); k += isomer::test::is_long_run() ? 1 : 2'000) {
     const auto found = library_->of(equations_at(equations[k], *equations[k].types), *equations[k].types);
     ASSERT_TRUE(found.ok()) << found.error().message();
     EXPECT_EQ(found->how, How::kNot) << "line " << equations[k].line << ": " << equations[k].text();

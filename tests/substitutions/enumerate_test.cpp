@@ -146,7 +146,7 @@ class Truth : public testing::TestWithParam<std::string> {};
 
 TEST_P(Truth, IsNeverRefuted) {
   const OperatorSet set = named(GetParam());
-  const Enumeration enumeration = run(set, 2, test::is_long_run());
+  const Enumeration enumeration = run(set, 2, isomer::test::is_long_run());
   const verify::VariableTypes all = set.variable_types();
   Random random(1);
   for (const Equation& equation : enumeration.equations) {
@@ -226,7 +226,7 @@ TEST(Enumerate, SeedsFindTheSame) {
 
 TEST(Enumerate, PartsMakeTheWhole) {
   const OperatorSet set = named("elementwise");
-  const test::ScratchFolder folder;
+  const isomer::test::ScratchFolder folder;
   EnumerationOptions options;
   options.folder = folder.path();
   for (int part = 0; part < 2; ++part) ASSERT_TRUE(enumerate_part(set, options, part, 3).ok());
@@ -242,7 +242,7 @@ TEST(Enumerate, PartsMakeTheWhole) {
 
 TEST(Enumerate, GoesOnWhereItWasInterrupted) {
   const OperatorSet set = named("elementwise");
-  const test::ScratchFolder folder;
+  const isomer::test::ScratchFolder folder;
   EnumerationOptions options;
   options.folder = folder.path();
   struct Interrupted {};
@@ -265,7 +265,7 @@ TEST(Enumerate, GoesOnWhereItWasInterrupted) {
 /// Zeros are no records.
 TEST(Enumerate, RefusesRecordsThatWereCut) {
   const OperatorSet set = named("elementwise");
-  const test::ScratchFolder folder;
+  const isomer::test::ScratchFolder folder;
   EnumerationOptions options;
   options.folder = folder.path();
   ASSERT_TRUE(enumerate_part(set, options, 0, 1).ok());

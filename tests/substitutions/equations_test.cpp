@@ -22,7 +22,7 @@ using Verdict = Judgement::Verdict;
 class Equations : public testing::Test {
  protected:
   static std::string text_of(const std::string& name) {
-    return test::read_file(test::source_path("tests/substitutions/data/" + name));
+    return isomer::test::read_file(isomer::test::source_path("tests/substitutions/data/" + name));
   }
 
   static std::vector<StatedEquation> equations_of(const std::string& text) {
@@ -144,7 +144,7 @@ TEST_F(Equations, OfFunctionsAndBitsAreProved) {
 }
 
 TEST_F(Equations, OfAlgebraAreProvedAndTheirNearMissesRefuted) {
-  const size_t step = test::is_long_run() ? 1 : 14;
+  const size_t step = isomer::test::is_long_run() ? 1 : 14;
   for (const auto& [file, verdict] :
        {std::pair("algebra.equations", Verdict::kProved), std::pair("algebra_wrong.equations", Verdict::kRefuted)}) {
     const std::vector<StatedEquation> equations = equations_of(text_of(file));
