@@ -181,7 +181,7 @@ TEST_F(Peers, WhatOneDnnHasNoPrimitiveForIsANoteAndNoRow) {
 TEST_F(Peers, WrongLibrariesAndNamesAreRefused) {
   const std::string file = model("opset 17\ngraph g(x: float32[4]) -> (y: float32[4]) { y = Relu(x) }\n", "relu.onnx");
   expect_error(isomer({"bench", file, "-q", "--duration", "0.01", "--against", "nobody"}), 2,
-               "onnxruntime or onednn expected, 'nobody' found");
+               "onnxruntime, onednn, cudnn or cublaslt expected, 'nobody' found");
   // That is known before anything is measured.
   for (const char* peer : {"nobody", "cudnn"}) {
     const Outcome outcome = isomer({"bench", file, "-q", "--duration", "60", "--against", peer});
