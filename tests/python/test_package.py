@@ -367,9 +367,10 @@ def test_code_is_made_when_there_are_descriptors_again(tmp_path):
     """The check is not left out for want of them."""
     onnx.save(branches()[0], tmp_path / "model.onnx")
     assert run_script("""
-        import os, sys, time, warnings, numpy as np
+        import os, sys, tempfile, time, warnings, numpy as np
         import isomer
         isomer._session._SECONDS_TO_PASS = 0.1
+        tempfile.gettempdir()
         told = warnings.catch_warnings(record=True).__enter__()
         warnings.simplefilter("always")
         session = isomer.InferenceSession(sys.argv[1], cache=False)
