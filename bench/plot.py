@@ -60,7 +60,7 @@ def main():
     parser.add_argument("-o", dest="output", type=pathlib.Path, required=True)
     options = parser.parse_args()
     rows = results.read(options.results)
-    if any(row["asked"] != rows[0]["asked"] for row in rows):
+    if any(row.get("asked") != rows[0].get("asked") for row in rows):
         sys.exit(f"{options.results}: rows that were measured with the same options expected, others found")
     options.output.write_text(drawn(rows))
     for kind in KINDS:

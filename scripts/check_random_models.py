@@ -792,15 +792,6 @@ class Reference:
                    np.abs(array.astype(np.float64)).max(initial=0) < (1e4 if array.dtype == np.float16 else most)
                    for array in arrays)
 
-    def behind(self, name):
-        """Names of the values that this one is made of, and its own."""
-        names = {name}
-        for node in reversed(self.model.graph.node):
-            if not names.isdisjoint(node.output):
-                names.update(node.input)
-                names.update(each for attribute in node.attribute for inner in attribute.g.node for each in inner.input)
-        return names
-
     def undefined_casts(self, feeds):
         """Names of casts to integers of floats that are none: ONNX Runtime then gives what its choice of instructions
         gives, and makes one cast of two even without optimizations."""
@@ -866,7 +857,7 @@ class Reference:
                 continue
             if undefined is None:
                 undefined = self.undefined_casts(feeds)
-            names = self.behind(port.name)
+            _, names = behind(self.model, port.name)
             note = None
             if not names.isdisjoint(undefined):
                 note = "differs where casts are undefined"
@@ -1063,16 +1054,22 @@ def failure_of(model, feeds, options, index):
         return None, [*notes, f"run: {note}"] if note else notes
 
 
-def cut(model, output, feeds):
-    """The model as far as one value needs it."""
-    needed, nodes = {output}, []
+def behind(model, output):
+    """The nodes that a value needs, and the names of all that it is made of, its own among them."""
+    names, nodes = {output}, []
     for node in reversed(model.graph.node):
-        if needed.isdisjoint(node.output):
+        if names.isdisjoint(node.output):
             continue
         nodes.insert(0, node)
-        needed.update(node.input)
+        names.update(node.input)
         for attribute in node.attribute:
-            needed.update(each for inner in attribute.g.node for each in inner.input)
+            names.update(each for inner in attribute.g.node for each in inner.input)
+    return nodes, names
+
+
+def cut(model, output, feeds):
+    """The model as far as one value needs it."""
+    nodes, needed = behind(model, output)
     infos = {each.name: each for each in model.graph.output}
     graph = helper.make_graph(nodes, "cut", [each for each in model.graph.input if each.name in needed],
                               [infos.get(output, onnx.ValueInfoProto(name=output))],
