@@ -17,6 +17,7 @@ import statistics
 import subprocess
 import tempfile
 import time
+import warnings
 
 import numpy as np
 
@@ -53,11 +54,14 @@ def theirs(path, options):
 
 
 def row(path, length, options):
-    """Each length in sessions of its own: the first call is the session's first."""
+    """Each length in sessions of its own: the first call is the session's first, and nothing else is called until its code is there."""
     sessions = [session for session in (ours(path, options), theirs(path, options)) if session]
-    calls = [lambda session=session: session.run(None, feed(session, length)) for session in sessions]
-    first = [milliseconds(call) for call in calls]
-    after = milliseconds(lambda: wait(sessions[0], length))
+    given = feed(sessions[0], length)
+    calls = [lambda session=session: session.run(None, given) for session in sessions]
+    first = [milliseconds(calls[0])]
+    after = milliseconds(lambda: wait(sessions[0]))
+    demand_code(sessions[0], calls[0])
+    first += [milliseconds(call) for call in calls[1:]]
     times = [[] for _ in calls]
     for _ in range(options.runs):
         for call, list_of in zip(calls, times):
@@ -65,9 +69,18 @@ def row(path, length, options):
     return first, after, [statistics.median(each) for each in times]
 
 
-def wait(session, length):
-    while not session._variants:
-        time.sleep(0.005)
+def wait(session):
+    while session._background.is_at(next(iter(session._seen), None)):
+        time.sleep(0.001)
+
+
+def demand_code(session, call):
+    """What kept it from being made is a warning of the next call."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        call()
+    if not session._variants:
+        raise RuntimeError("no code was made, and nothing says why")
 
 
 def variants(path, folder, options):
