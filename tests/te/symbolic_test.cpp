@@ -55,6 +55,18 @@ TEST(SymbolicContents, know_nothing_of_what_a_type_may_not_hold) {
   EXPECT_EQ(contents_of(mapped(vector(1), cast(DataType::kInt32, wide)), {&shape}), "unknown");
 }
 
+TEST(SymbolicContents, know_nothing_of_what_would_wrap_in_an_unsigned_type) {
+  const Contents shape = {n, n - 5, n - 1, Dim(5000) - n};
+  const Expr element = input(0, {axis(0)});
+  for (const DataType dtype : {DataType::kUInt32, DataType::kUInt64}) {
+    const Expr unsigned_element = cast(dtype, element);
+    EXPECT_EQ(contents_of(mapped(vector(4), unsigned_element), {&shape}), "[n, ?, n - 1, ?]");
+    EXPECT_EQ(contents_of(mapped(vector(1), unsigned_element - literal(1, dtype)), {&shape}), "[n - 1]");
+    EXPECT_EQ(contents_of(mapped(vector(1), unsigned_element - literal(2, dtype)), {&shape}), "unknown");
+    EXPECT_EQ(contents_of(mapped(vector(2), cast(DataType::kInt64, unsigned_element) - element), {&shape}), "[0, ?]");
+  }
+}
+
 TEST(SymbolicContents, follow_a_shape_computation) {
   const Contents shape = {n, Dim(3), m + 1}, indices = {Dim(2), Dim(0)}, tail = {Dim(-1), std::nullopt};
   const Expr element = input(0, {axis(0)});

@@ -6,6 +6,7 @@
 #include "graph/te/algebra.h"
 #include "graph/te/integer.h"
 #include "graph/te/simplifier.h"
+#include "graph/te/symbols.h"
 
 namespace isomer::te {
 namespace {
@@ -38,10 +39,11 @@ bool holds_dims(DataType dtype) {
 
 /// Shapes are computed of sizes below 2^15, and of numbers of elements below 2^40, in types of 32 bits as in others:
 /// whether a sum of multiples of such is beyond what the type holds is looked at, products of sizes are taken to fit as
-/// tensors of their shapes do.
+/// tensors of their shapes do. What may be below 0 is unknown in an unsigned type: it would wrap.
 Scalar fitting(DataType dtype, Scalar value) {
   constexpr int kSizeBits = 15, kCountBits = 40;
   if (!value || value->is_constant()) return value;
+  if (is_unsigned_int(dtype) && bounds(value->expr(), range_of_size).low.value_or(-1) < 0) return std::nullopt;
   const Polynomial sum = Simplifier({}).polynomial(value->expr());
   const int bits = is_float(dtype) ? exact_bits(dtype) : value_bits(dtype) - is_signed_int(dtype);
   const int64_t most = int64_t{1} << std::max(0, bits - (bits < kCountBits ? kSizeBits : kCountBits));
