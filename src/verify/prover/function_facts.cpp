@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <utility>
 
 #include "graph/te/integer_algebra.h"
 #include "verify/prover/real_question.h"
@@ -12,6 +14,9 @@ namespace {
 
 constexpr size_t kMostRelated = 6;  ///< calls of a function that are related to each other
 constexpr int kLeastExponent = -4;
+/// g(f(x)) = x for all x
+constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kInverse = {
+    {{"sinh", "asinh"}, {"asinh", "sinh"}, {"tanh", "atanh"}, {"atan", "tan"}}};
 
 /// The integer whose bits are all set.
 te::Rational all_bits(DataType dtype) { return te::Rational(te::unwrap(dtype, te::wrap(dtype, -1))); }
@@ -48,6 +53,30 @@ void RealQuestion::add_facts(const std::string& name, const std::string& argumen
   if (name == "sinh" || name == "cosh") relate_hyperbolic(argument);
   if (name == "sqrt")
     assertions_ += fmt::format("(assert (=> (>= {0} 0.0) (and (>= {1} 0.0) (= (* {1} {1}) {0}))))\n", argument, value);
+  if (said_.more) add_more_facts(name, argument, value);
+}
+
+void RealQuestion::add_more_facts(const std::string& name, const std::string& argument, const std::string& value) {
+  const bool is_below_one = name == "tanh" || name == "erf";
+  if (is_below_one || name == "sinh" || name == "asinh" || name == "atan")
+    assertions_ += fmt::format(
+        "(assert (and (=> (< {0} 0.0) (< {1} 0.0)) (=> (= {0} 0.0) (= {1} 0.0)) (=> (> {0} 0.0) (> {1} "
+        "0.0))))\n",
+        argument, value);
+  if (is_below_one) assertions_ += fmt::format("(assert (< (- 1.0) {} 1.0))\n", value);
+  if (name == "exp")
+    assertions_ += fmt::format("(assert (and (>= {1} (+ 1.0 {0})) (=> (< {0} 0.0) (< {1} 1.0))))\n", argument, value);
+  for (const auto& [function, inverse] : kInverse)
+    if (name == function)
+      assertions_ += fmt::format("(assert (= {} {}))\n", applied(std::string(inverse), {value}), argument);
+  if (name == "cosh")
+    assertions_ += fmt::format("(assert (= {0} (ite (< {1} 0.0) (- {1}) {1})))\n", applied("acosh", {value}), argument);
+  if (name == "floor") assertions_ += fmt::format("(assert (= {1} (to_real (to_int {0}))))\n", argument, value);
+  if (name == "round")
+    assertions_ += fmt::format(
+        "(assert (let ((below (to_int {0}))) (let ((rest (- {0} (to_real below)))) (= {1} (to_real (ite (or (< rest "
+        "0.5) (and (= rest 0.5) (= (mod below 2) 0))) below (+ below 1)))))))\n",
+        argument, value);
 }
 
 /// exp -x = 1 / exp x, exp 2x = (exp x)^2
@@ -81,7 +110,23 @@ void RealQuestion::relate_circular(const std::string& argument) {
           "(assert (=> (= {0} (* 2.0 {1})) (and (= {2} (* 2.0 {3} {4})) (= {5} (- (* {4} {4}) (* {3} {3}))))))\n",
           twice, once, applied("sin", {twice}), applied("sin", {once}), applied("cos", {once}),
           applied("cos", {twice}));
+  if (said_.more && others.size() < kMostRelated)
+    for (size_t k = 0; k < others.size(); ++k)
+      for (size_t other = 0; other < others.size(); ++other) {
+        if (k < other) relate_angles(argument, others[k].first, others[other].first);
+        if (k != other) relate_angles(others[k].first, argument, others[other].first);
+      }
   others.emplace_back(argument, sine);
+}
+
+/// Of the sum of two angles.
+void RealQuestion::relate_angles(const std::string& whole, const std::string& part, const std::string& other) {
+  const auto sine = [&](const std::string& angle) { return applied("sin", {angle}); };
+  const auto cosine = [&](const std::string& angle) { return applied("cos", {angle}); };
+  assertions_ += fmt::format(
+      "(assert (=> (= {0} (+ {1} {2})) (and (= {3} (+ (* {4} {7}) (* {6} {5}))) (= {8} (- (* {6} {7}) (* {4} "
+      "{5}))))))\n",
+      whole, part, other, sine(whole), sine(part), sine(other), cosine(part), cosine(other), cosine(whole));
 }
 
 /// 2 sinh x = exp x - exp -x, 2 cosh x = exp x + exp -x, tanh = sinh / cosh.

@@ -121,9 +121,8 @@ std::string RealQuestion::applied(const std::string& name, const std::vector<std
 
 std::string RealQuestion::greatest(const FactorRef& factor) {
   const bool is_finite =
-      !maxima_are_names_ && std::all_of(factor->pieces.begin(), factor->pieces.end(), [](const Piece& piece) {
-        return piece.bounds.empty() && piece.conditions.empty();
-      });
+      said_.maxima && std::all_of(factor->pieces.begin(), factor->pieces.end(),
+                                  [](const Piece& piece) { return piece.bounds.empty() && piece.conditions.empty(); });
   if (is_finite) {
     std::string result;
     for (const Piece& piece : factor->pieces) {

@@ -18,10 +18,13 @@ class ElementComparison;
 
 class RealQuestion {
  public:
-  /// `maxima_are_names`: that they are one of their values is not said.
-  RealQuestion(ElementMaker& make, SolverOracle& oracle, ElementComparison& comparison, const Facts& facts,
-               bool maxima_are_names = false)
-      : make_(make), oracle_(oracle), comparison_(comparison), facts_(facts), maxima_are_names_(maxima_are_names) {}
+  struct Said {
+    bool maxima = true;  ///< that they are one of their values
+    bool more = false;   ///< of functions: between what they are, their inverses, integers that numbers are rounded to
+  };
+
+  RealQuestion(ElementMaker& make, SolverOracle& oracle, ElementComparison& comparison, const Facts& facts, Said said)
+      : make_(make), oracle_(oracle), comparison_(comparison), facts_(facts), said_(said) {}
 
   /// False where that was not found.
   bool is_zero(const Element& element);
@@ -41,10 +44,12 @@ class RealQuestion {
   std::string defined(const std::string& value);
   std::string applied(const std::string& name, const std::vector<std::string>& arguments);
   void add_facts(const std::string& name, const std::string& argument, const std::string& value);
+  void add_more_facts(const std::string& name, const std::string& argument, const std::string& value);
   void relate_powers(const Call& a, const Call& b);
   void relate_tanh(const std::string& argument, const std::string& value, const std::string& exponent,
                    const std::string& power);
   void relate_circular(const std::string& argument);
+  void relate_angles(const std::string& whole, const std::string& part, const std::string& other);
   void relate_hyperbolic(const std::string& argument);
   void relate_division(DataType dtype, const std::string& dividend, const std::string& divisor);
   void add_facts_of_power(const std::string& base, const std::string& exponent, const std::string& value);
@@ -60,7 +65,7 @@ class RealQuestion {
   SolverOracle& oracle_;
   ElementComparison& comparison_;
   const Facts& facts_;
-  const bool maxima_are_names_;
+  const Said said_;
   std::string declarations_, assertions_;
   std::vector<te::Expr> indices_;
   std::set<std::string> functions_;           ///< declared

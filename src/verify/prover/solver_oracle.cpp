@@ -22,9 +22,12 @@ bool SolverOracle::is_zero(const Element& element, const Facts& facts, ElementMa
   });
   if (has_logarithm) {
     const Element power = make.sum(make.call("exp", {element}), make.number(te::Rational(-1)));
-    if (RealQuestion(make, *this, comparison, facts, true).is_zero(power)) return true;
+    if (RealQuestion(make, *this, comparison, facts, {.maxima = false}).is_zero(power)) return true;
   }
-  return RealQuestion(make, *this, comparison, facts).is_zero(element);
+  const int unknown = unknown_;
+  if (RealQuestion(make, *this, comparison, facts, {}).is_zero(element)) return true;
+  // What more facts are said to has had an answer without them.
+  return unknown_ == unknown && RealQuestion(make, *this, comparison, facts, {.more = true}).is_zero(element);
 }
 
 bool SolverOracle::is_contradiction(const std::string& assertions, bool thoroughly) {
