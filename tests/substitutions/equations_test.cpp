@@ -123,6 +123,23 @@ TEST_F(Equations, ThatFailBetweenHalvesAreRefuted) {
     EXPECT_EQ(judged(line).verdict, Verdict::kRefuted) << line;
 }
 
+TEST_F(Equations, ThatFailFarFromZeroAreRefuted) {
+  for (const char* line : {"a[4] | Clip(Exp(a),0,10) = Exp(a)", "a[4] | Min(Sigmoid(a),0.9) = Sigmoid(a)",
+                           "a[4] | Tanh(Relu(Add(a,3))) = Tanh(Add(a,3))", "a[4] | Sin(Clip(a,-5,5)) = Sin(a)",
+                           "a[4] | Softplus(Max(a,-3)) = Softplus(a)", "a[4] | Clip(a,-1000,1000) = a",
+                           "a[4] | Min(a,500) = a", "a[4] | Cast(Cast(a){to=10}){to=1} = a"})
+    EXPECT_EQ(judged(line).verdict, Verdict::kRefuted) << line;
+}
+
+/// Of numbers that cancel, doubles say what rounding left.
+TEST_F(Equations, AreNotRefutedByRoundingFarFromZero) {
+  for (const char* line : {"a[4] | Sub(Mul(Cosh(a),Cosh(a)),Mul(Sinh(a),Sinh(a))) = Expand(1){shape=[4]}",
+                           "a[4] b[4] | Sub(Exp(Mul(a,b)),Mul(2,Exp(Mul(a,b)))) = Neg(Exp(Mul(b,a)))",
+                           "a[4] | Log(Exp(Mul(a,a))) = Mul(a,a)", "a[4] | Atanh(Tanh(a)) = a",
+                           "a[4] | Floor(Log(Exp(a))) = Floor(a)", "a[4] | Sign(Sub(Log(Exp(a)),a)) = Mul(0,Exp(a))"})
+    EXPECT_NE(judged(line).verdict, Verdict::kRefuted) << line;
+}
+
 TEST_F(Equations, NumbersAreOfTheTypeOfNumbersBesideThem) {
   EXPECT_EQ(judged("c:bool[4] x[4] | Where(c,x,0) = Mul(x,Cast(c){to=1})").verdict, Verdict::kProved);
   EXPECT_EQ(judged("c:bool[4] x[4] y[4] | Where(c,Mul(x,y),Mul(x,2)) = Mul(x,Where(c,y,2))").verdict, Verdict::kProved);

@@ -7,6 +7,7 @@
 #include <map>
 #include <numeric>
 
+#include "substitutions/library/far_counterexample.h"
 #include "substitutions/library/rule_names.h"
 #include "substitutions/library/rules_file.h"
 #include "substitutions/library/smallest_counterexample.h"
@@ -17,9 +18,10 @@ namespace isomer::substitutions {
 namespace {
 
 constexpr int kInputs = 8;  ///< on which both sides are compared before nothing is known
-/// Small inputs, where cases meet, others, beyond limits that an equation may have, and those between and at the ends.
-constexpr std::array<verify::DrawnInputs, 3> kDrawn = {
-    {{.most = 6}, {.most = 300}, {.most = 6, .are_irregular = true}}};
+/// Small inputs, where cases meet, others, beyond limits that an equation may have, those between and at the ends, and
+/// what 11 bits don't hold.
+constexpr std::array<verify::DrawnInputs, 4> kDrawn = {
+    {{.most = 6}, {.most = 300}, {.most = 6, .are_irregular = true}, {.most = 5000}}};
 constexpr std::string_view kBlank = " \t\r";
 
 std::string_view trimmed(std::string_view text) {
@@ -144,14 +146,21 @@ std::optional<verify::Counterexample> counterexample_of(const StatedEquation& eq
                                                         Random& random) {
   CHECK(equation.types.has_value());
   const std::vector<Output> outputs = equations_at(equation, *equation.types);
+  std::vector<bool> is_rational(outputs.size(), true);
+  const auto instance = [&](size_t k) {
+    return verify::LawInstance{{outputs[k].left, outputs[k].right, {}}, *equation.types};
+  };
   for (const verify::DrawnInputs& drawn : kDrawn)
     for (size_t k = 0; k < outputs.size(); ++k)
       for (int input = 0; input < kInputs; ++input) {
-        auto check = verify::check_instance({{outputs[k].left, outputs[k].right, {}}, *equation.types}, random,
-                                            float_class, drawn);
+        auto check = verify::check_instance(instance(k), random, float_class, drawn);
+        is_rational[k] = is_rational[k] && check && check->over_rationals;
         if (!check) break;
         if (check->counterexample) return smallest(equation, k, *std::move(check->counterexample), random);
       }
+  for (size_t k = 0; k < outputs.size(); ++k)
+    if (!is_rational[k])
+      if (auto found = far_counterexample(instance(k), random)) return found;
   return std::nullopt;
 }
 
