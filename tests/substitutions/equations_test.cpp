@@ -117,6 +117,20 @@ TEST_F(Equations, OfIntegersBesideFloatsAreRefutedWhereIntegersWrap) {
             Verdict::kRefuted);
 }
 
+/// Modulo 2^n as if they had no limits.
+TEST_F(Equations, OfIntegersThatAreAddedAndMultipliedAreProved) {
+  for (const char* line :
+       {"a:int32[4] b:int32[4] | Mul(Sub(a,b),Add(a,b)) = Sub(Mul(a,a),Mul(b,b))",
+        "a:int32[4] b:int32[4] | Sub(Sub(a,b),a) = Neg(b)",
+        "a:int64[4] b:int64[4] | Mul(Add(a,b),Add(a,b)) = Add(Mul(a,a),Add(Mul(2,Mul(a,b)),Mul(b,b)))",
+        "a:int64[2,3] b:int64[3,2] | Sub(MatMul(a,b),MatMul(Neg(a),b)) = Mul(2,MatMul(a,b))"})
+    EXPECT_EQ(judged(line).verdict, Verdict::kProved) << line;
+  for (const char* line : {"a:int32[4] b:int32[4] | Max(Add(a,b),Add(a,a)) = Add(a,Max(b,a))",
+                           "a:int32[4] | Div(Mul(a,2),2) = a", "a:int32[4] | Abs(Mul(a,2)) = Mul(2,Abs(a))",
+                           "a:int32[4] b:int32[4] | Mul(Sub(a,b),Add(a,b)) = Sub(Mul(a,b),Mul(b,b))"})
+    EXPECT_EQ(judged(line).verdict, Verdict::kRefuted) << line;
+}
+
 TEST_F(Equations, ThatFailBetweenHalvesAreRefuted) {
   for (const char* line :
        {"a[4] | Neg(Floor(Neg(Add(a,1/2)))) = Add(Floor(a),1)", "a[4] | Round(Mul(Round(a),1/2)) = Round(Mul(a,1/2))"})
