@@ -373,6 +373,47 @@ TEST_F(Matches, AreNotLookedForOfOutputsThatShareNothing) {
   EXPECT_EQ(rules_->unusable().at(Unusable::kApart), 1);
 }
 
+/// A rule of one line took minutes to prepare.
+TEST_F(Matches, AreNotLookedForOfRulesOfThousandsOfOperators) {
+  Rule rule;
+  verify::Term sum = verify::Term::variable("x");
+  for (int k = 0; k < 12; ++k) sum = *verify::parse_term(fmt::format("Add({0},{0})", sum.text()));
+  rule.name = "large";
+  rule.outputs = {{sum, *verify::parse_term("Mul(x,4096)")}};
+  rule.proof = proof_by_elements(rule.outputs);
+  rule.example.types = {{"x", ValueType::tensor(DataType::kFloat32, {Dim(2)})}};
+  use({rule});
+  EXPECT_EQ(rules_->size(), 0);
+  EXPECT_EQ(rules_->unusable().at(Unusable::kTooLarge), 2);
+}
+
+/// Operands of 31 operators that commute have 2^31 orders.
+TEST_F(Matches, AreLookedForInBoundedTimeWhereManyOperandsCommute) {
+  Rule rule;
+  rule.name = "sums";
+  std::string inputs, nodes;
+  std::vector<std::string> terms, values;
+  for (int k = 0; k < 32; ++k) {
+    terms.push_back(fmt::format("v{}", k));
+    values.push_back(fmt::format("x{}", k));
+    rule.example.types.emplace(terms.back(), ValueType::tensor(DataType::kFloat32, {Dim(2)}));
+    inputs += fmt::format("{}{}: float32[2]", k == 0 ? "" : ", ", values.back());
+  }
+  for (size_t k = 0; k + 1 < terms.size(); k += 2) {
+    terms.push_back(fmt::format("Add({},{})", terms[k], terms[k + 1]));
+    values.push_back(fmt::format("s{}", k / 2));
+    nodes += fmt::format("  {} = Add({}, {})\n", values.back(), values[k], values[k + 1]);
+  }
+  std::string differences = terms[0];
+  for (size_t k = 1; k < 32; ++k) differences = fmt::format("Sub({},{})", differences, terms[k]);
+  rule.outputs = {{*verify::parse_term(fmt::format("Relu({})", terms.back())),
+                   *verify::parse_term(fmt::format("Relu({})", differences))}};
+  use({rule});
+  const Graph before =
+      graph(fmt::format("graph main({}) -> (y: float32[2]) {{\n{}  y = Relu({})\n}}", inputs, nodes, values.back()));
+  EXPECT_TRUE(find(program(before, theory_), true).empty()) << "it has no proof";
+}
+
 TEST_F(Matches, OfRulesThatSayTheSameAreOne) {
   std::vector<Rule> twice = laws(theory_, {kDistribute});
   twice.push_back(twice[0]);

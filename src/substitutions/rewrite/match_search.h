@@ -76,7 +76,7 @@ class MatchSearch {
   void meet(size_t at) {
     if (at == goals_.size()) return next_source();
     const auto [pattern, value] = goals_[at];
-    if (value < 0 || (classes_ && ++work_ > kMostWork)) return;
+    if (value < 0 || ++work_ > (classes_ ? kMostWorkOfClasses : kMostWork)) return;
     switch (pattern->kind) {
       case verify::Pattern::Kind::kVariable: {
         int& slot = values_.tensors[static_cast<size_t>(pattern->variable)];
@@ -264,7 +264,9 @@ class MatchSearch {
   }
 
   static constexpr size_t kMostNames = 16;  ///< of integers in one application of a rule
-  static constexpr int kMostWork = 20'000;  ///< goals of one substitution at one root, modulo classes
+  /// Goals of one substitution at one root: operands of n operators that commute have 2^n orders.
+  static constexpr int kMostWork = 1'000'000;
+  static constexpr int kMostWorkOfClasses = 20'000;  ///< modulo classes, of which values have many
 
   Substitutions& rules_;
   const Program& program_;

@@ -17,6 +17,22 @@ namespace {
 using verify::Pattern;
 using verify::Term;
 
+/// Of a side, wherever they stand; time to prepare a rule grows with more than their square.
+constexpr int kMostOperators = 256;
+
+/// Adds the term's operators, until there are too many.
+void count_operators(const Term& term, int& count) {
+  const auto* application = term.as_application();
+  if (!application || ++count > kMostOperators) return;
+  for (const Term& argument : application->arguments) count_operators(argument, count);
+}
+
+bool is_too_large(const std::vector<Term>& side) {
+  int count = 0;
+  for (const Term& term : side) count_operators(term, count);
+  return count > kMostOperators;
+}
+
 /// The term with operands that commute in one order.
 Term sorted(const Term& term, const Theory& theory) {
   const auto* application = term.as_application();
@@ -43,6 +59,7 @@ class Preparation {
   }
 
   std::variant<std::unique_ptr<Substitution>, Unusable> run() {
+    if (is_too_large(sources_) || is_too_large(targets_)) return Unusable::kTooLarge;
     for (const Term& source : sources_) {
       if (!source.as_application()) return Unusable::kNoOperator;
       result_->sources.push_back(verify::pattern_of(source, *result_, next_id_));
@@ -218,11 +235,11 @@ class Preparation {
 }  // namespace
 
 std::string_view name(Unusable reason) {
-  constexpr std::array<std::string_view, 7> kNames = {
+  constexpr std::array<std::string_view, 8> kNames = {
       "an output without operator", "a tensor that the source does not have",
       "only operands that commute", "its own inverse",
       "only more of the same",      "outputs that share no variable",
-      "known by other names"};
+      "known by other names",       "too many operators"};
   return kNames[static_cast<size_t>(reason)];
 }
 

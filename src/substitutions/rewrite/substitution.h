@@ -45,6 +45,7 @@ enum class Unusable {
   kOnlyAdds,      ///< the target has all of the source in it, and more
   kApart,         ///< outputs of the source share no variable that they could be found by
   kKnown,         ///< another one says the same by the same laws
+  kTooLarge,      ///< a side has more operators than are looked for
 };
 std::string_view name(Unusable reason);
 
