@@ -53,7 +53,10 @@ void RealQuestion::add_facts(const std::string& name, const std::string& argumen
   if (name == "sinh" || name == "cosh") relate_hyperbolic(argument);
   if (name == "sqrt")
     assertions_ += fmt::format("(assert (=> (>= {0} 0.0) (and (>= {1} 0.0) (= (* {1} {1}) {0}))))\n", argument, value);
-  if (said_.more) add_more_facts(name, argument, value);
+  if (!said_.more) return;
+  const size_t length = assertions_.size();
+  add_more_facts(name, argument, value);
+  has_more_ |= assertions_.size() != length;
 }
 
 void RealQuestion::add_more_facts(const std::string& name, const std::string& argument, const std::string& value) {
@@ -127,6 +130,7 @@ void RealQuestion::relate_angles(const std::string& whole, const std::string& pa
       "(assert (=> (= {0} (+ {1} {2})) (and (= {3} (+ (* {4} {7}) (* {6} {5}))) (= {8} (- (* {6} {7}) (* {4} "
       "{5}))))))\n",
       whole, part, other, sine(whole), sine(part), sine(other), cosine(part), cosine(other), cosine(whole));
+  has_more_ = true;
 }
 
 /// 2 sinh x = exp x - exp -x, 2 cosh x = exp x + exp -x, tanh = sinh / cosh.

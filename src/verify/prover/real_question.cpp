@@ -10,6 +10,7 @@
 namespace isomer::verify {
 bool RealQuestion::is_zero(const Element& element) {
   const std::string total = word(element);
+  if (said_.more && !has_more_) return false;  // the question that was asked without
   const auto facts = smt_facts(facts_, indices_, make_);
   return has_words_ && facts &&
          oracle_.is_contradiction(

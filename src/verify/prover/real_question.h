@@ -74,6 +74,7 @@ class RealQuestion {
   std::vector<std::pair<FactorRef, std::string>> maxima_;
   std::map<std::string, std::vector<Call>> calls_;  ///< by function
   bool has_words_ = true;
+  bool has_more_ = false;  ///< said
 };
 
 }  // namespace isomer::verify
