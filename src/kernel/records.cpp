@@ -1,7 +1,6 @@
 #include "kernel/records.h"
 
 #include <charconv>
-#include <cmath>
 #include <ctime>
 #include <mutex>
 
@@ -42,6 +41,8 @@ constexpr const char* kTablesOfTrials = R"(
 
 constexpr std::string_view kColumns =
     "task, target, generator, maker, trace, name, types, microseconds, failure, runs, time";
+/// Others may have written the file: a time that nobody can have measured is none, and hides none.
+constexpr std::string_view kMakesSense = "(microseconds IS NULL OR (microseconds > 0 AND microseconds < 9e999))";
 /// Of the records of one key.
 constexpr std::string_view kFastestFirst = "microseconds IS NULL, microseconds, time, maker, schedule";
 
@@ -110,9 +111,7 @@ void bind(const RecordFilter& filter, SqlStatement& rows) {
     if (*text) rows.bind(**text);
 }
 
-bool is_time(double microseconds) { return microseconds > 0 && std::isfinite(microseconds); }
-
-/// Nothing where the row makes no sense: others may have written the file.
+/// Nothing where the row is of no task: others may have written the file.
 std::optional<Record> read(SqlStatement& row) {
   Record record;
   const auto task = parse_hash(row.text());
@@ -126,7 +125,7 @@ std::optional<Record> read(SqlStatement& row) {
   record.failure = row.text();
   record.runs = row.integer();
   record.when = row.integer();
-  if (!task || (record.microseconds && !is_time(*record.microseconds))) return std::nullopt;
+  if (!task) return std::nullopt;
   record.key.task = *task;
   return record;
 }
@@ -156,8 +155,8 @@ Result<void> write(Database& database, std::span<const Record> records) {
 
 Result<std::vector<Record>> select(Database& database, const RecordFilter& filter, std::string_view limit = "") {
   TRY(SqlStatement rows,
-      database.prepare(fmt::format("SELECT {} FROM records WHERE {} ORDER BY task, target, generator, {} {}", kColumns,
-                                   conditions_of(filter), kFastestFirst, limit)));
+      database.prepare(fmt::format("SELECT {} FROM records WHERE {} AND {} ORDER BY task, target, generator, {} {}",
+                                   kColumns, conditions_of(filter), kMakesSense, kFastestFirst, limit)));
   bind(filter, rows);
   std::vector<Record> records;
   for (;;) {
@@ -252,9 +251,10 @@ Result<std::vector<Trials>> select_trials(Database& database, const RecordFilter
   TRY(const auto names, names_of(database));
   TRY(SqlStatement rows, database.prepare(fmt::format(R"(
     SELECT task, target, generator, maker, name, text, decisions, microseconds FROM (
-      SELECT trials.rowid AS place, * FROM trials JOIN trial_tasks ON of = number WHERE {} ORDER BY place DESC LIMIT ?)
+      SELECT trials.rowid AS place, * FROM trials JOIN trial_tasks ON of = number WHERE {} AND {}
+      ORDER BY place DESC LIMIT ?)
     ORDER BY of, place)",
-                                                      conditions_of(filter))));
+                                                      conditions_of(filter), kMakesSense)));
   bind(filter, rows);
   rows.bind(most);
   for (;;) {
@@ -265,7 +265,7 @@ Result<std::vector<Trials>> select_trials(Database& database, const RecordFilter
     for (std::string* text : {&of.key.target, &of.key.generator, &of.maker, &of.name, &of.text}) *text = rows.text();
     auto decisions = parse_decisions(rows.text(), names);
     const auto microseconds = rows.real();
-    if (!task || !decisions || (microseconds && !is_time(*microseconds))) continue;
+    if (!task || !decisions) continue;
     of.key.task = *task;
     if (result.empty() || result.back().key != of.key || result.back().maker != of.maker)
       result.push_back(std::move(of));
@@ -275,7 +275,8 @@ Result<std::vector<Trials>> select_trials(Database& database, const RecordFilter
 
 Result<int64_t> remove_slow(Database& database, int64_t keep, const std::string& generator) {
   TRY(Transaction transaction, Transaction::begin(database));
-  TRY(SqlStatement old, database.prepare("DELETE FROM records WHERE generator <> ?"));
+  TRY(SqlStatement old,
+      database.prepare(fmt::format("DELETE FROM records WHERE generator <> ? OR NOT {}", kMakesSense)));
   TRY_VOID(old.bind(generator).step());
   int64_t removed = database.changes();
   TRY(SqlStatement slow, database.prepare(fmt::format(R"(

@@ -100,8 +100,8 @@ class Records {
   /// The first of `list` for each key.
   Result<std::vector<Record>> list_best(const RecordFilter& filter) const;
 
-  /// Removes all but the fastest `keep` of each key, and all of other generators than this one, their trials too; how
-  /// many records.
+  /// Removes all but the fastest `keep` of each key, what no measurement can have left, and all of other generators
+  /// than this one, their trials too; how many records.
   Result<int64_t> prune(int64_t keep, const std::string& generator);
 
   /// A property of a target that was measured once: "fma_gflops".

@@ -507,6 +507,26 @@ TEST_F(RecordsFile, TimesThatNobodyMeasuredAreNotTaken) {
   }
 }
 
+/// It would be the fastest.
+TEST_F(RecordsFile, ATimeThatNobodyMeasuredHidesNoOther) {
+  for (const char* time : {"0", "-1", "-9e999", "9e999"}) {
+    ASSERT_TRUE(open().add(std::vector{record(1, 3, "a"), record(1, 1, "b"), record(1, 2, "c")}).ok());
+    ASSERT_TRUE(open().add(trials(1, {1, 2})).ok());
+    for (const char* change : {"records SET microseconds = {} WHERE trace = 'b'", "trials SET microseconds = {}"})
+      ASSERT_TRUE(
+          Database::open(path(), false)->execute(("UPDATE " + fmt::format(fmt::runtime(change), time)).c_str()).ok());
+    ASSERT_TRUE(open().add(trials(2, {3})).ok());
+    ASSERT_TRUE(Database::open(path(), false)
+                    ->execute("INSERT INTO trials SELECT of, decisions, -1 FROM trials ORDER BY rowid DESC LIMIT 1")
+                    .ok());
+    EXPECT_EQ(*open().best(record(1, 0).key, "default"), record(1, 2, "c")) << time;
+    EXPECT_THAT(*open().trials({}, 2), testing::ElementsAre(trials(2, {3}))) << time;
+    EXPECT_EQ(*open().prune(1, "1"), 2) << time;
+    EXPECT_THAT(all(open()), testing::ElementsAre(record(1, 2, "c"))) << time;
+    remove_all_files();
+  }
+}
+
 /// As whoever is not root: where nothing can be made beside the file.
 TEST_F(RecordsFile, IsReadInAFolderThatCantBeWrittenTo) {
   const std::filesystem::path folder = path("fol?der");
