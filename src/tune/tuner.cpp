@@ -6,6 +6,7 @@
 #include <limits>
 #include <map>
 #include <numeric>
+#include <set>
 #include <utility>
 
 #include "kernel/fingerprint.h"
@@ -87,6 +88,8 @@ struct TaskRun {
   };
   std::vector<Told> trials;               ///< that are not in the records yet
   std::optional<kernel::Record> earlier;  ///< the best that another run left
+  /// Of schedules with a time in the records when it began, and of those that it gave one.
+  std::set<std::string> traces;
 };
 
 class Tuner {
@@ -251,8 +254,9 @@ class Tuner {
     task.progress.first_us = measured.microseconds;
     run.best = run.first = Champion{std::move(candidate), *std::move(job)};
     if (peaks_) run.possible_us = possible_us(run.problem.start.kernel(), *peaks_, run.problem.weights);
-    TRY(run.earlier, records_.best(key_of(number), run.maker("tuned")));
-    if (run.earlier && !run.earlier->microseconds) run.earlier.reset();
+    TRY(const auto left, with_times(number));
+    if (!left.empty()) run.earlier = left.front();
+    for (const kernel::Record& each : left) run.traces.insert(each.trace);
     run.recorded_us = measured.microseconds;
     kernel::Record record = record_of(number, run.first->candidate, measured.microseconds, {});
     record.maker = run.maker("default");
@@ -417,7 +421,9 @@ class Tuner {
     }
     run.best = Champion{candidate, job};
     state_.tasks[number].is_found = true;
-    TRY_VOID(records_.add(record_of(number, candidate, us, {})));
+    const kernel::Record record = record_of(number, candidate, us, {});
+    run.traces.insert(record.trace);
+    TRY_VOID(records_.add(record));
     return us;
   }
 
@@ -542,8 +548,8 @@ class Tuner {
   }
 
   /// The last word on what was found, and on what an earlier run left of a task that had trials: one beside the other,
-  /// and against the default schedule, which contests by contest may have lost sight of. It alone keeps a time in the
-  /// records, which stay as they are where that can't be measured.
+  /// and against the default schedule, which contests by contest may have lost sight of. Of them it alone keeps a time
+  /// in the records, which stay as they are where that can't be measured.
   Result<void> confirm() {
     for (size_t number = 0; number < runs_.size(); ++number) {
       TaskRun& run = *runs_[number];
@@ -594,13 +600,21 @@ class Tuner {
     return contest.rounds == 0 || (is_default_best(run) && contest.ratio >= kLeastSpeedup);
   }
 
-  /// All tuned schedules of the task that have a time in the records, without it; but for the one that stays.
+  /// Tuned schedules of the task that have a time in the records, the fastest first.
+  Result<std::vector<kernel::Record>> with_times(size_t number) const {
+    const kernel::RecordKey key = key_of(number);
+    TRY(std::vector<kernel::Record> records,
+        records_.list({key.task, key.target, key.generator, runs_[number]->maker("tuned")}));
+    std::erase_if(records, [](const kernel::Record& record) { return !record.microseconds; });
+    return records;
+  }
+
+  /// Those without their time; but for the one that stays, and what others have found since this run began.
   Result<std::vector<kernel::Record>> retired(size_t number, bool earlier_stays) const {
     const TaskRun& run = *runs_[number];
-    const kernel::RecordKey key = key_of(number);
-    TRY(std::vector<kernel::Record> records, records_.list({key.task, key.target, key.generator, run.maker("tuned")}));
+    TRY(std::vector<kernel::Record> records, with_times(number));
     std::erase_if(records, [&](const kernel::Record& record) {
-      return !record.microseconds || (earlier_stays && record.trace == run.earlier->trace);
+      return !run.traces.contains(record.trace) || (earlier_stays && record.trace == run.earlier->trace);
     });
     for (kernel::Record& record : records) {
       record.microseconds.reset();

@@ -171,6 +171,18 @@ TEST_F(PlantedTimes, WhatAnotherRunLeftMeetsWhatARunWithFixedDecisionsFound) {
   EXPECT_THAT(recorded("tuned"), ElementsAre(Pair(3, testing::DoubleNear(50, 1e-6))));
 }
 
+/// Of another tuner of the same file, which this one has not met.
+TEST_F(PlantedTimes, WhatAnotherRunFindsMeanwhileStays) {
+  add("tuned", 5, 60);
+  options_.trials = 3;
+  bool is_found = false;
+  options_.tell = [&](const TuneState& state) {
+    if (state.trials == 3 && !std::exchange(is_found, true)) add("tuned", 7, 10);
+  };
+  ASSERT_TRUE(tuned([](int64_t number) { return number == 0 ? 100.0 : 50.0; }).ok());
+  EXPECT_THAT(recorded("tuned"), ElementsAre(Pair(testing::Lt(5), testing::DoubleNear(50, 1e-6)), Pair(7, 10)));
+}
+
 /// On a machine that is too busy to make its code.
 TEST_F(PlantedTimes, WhatAnotherRunLeftStaysWhereItCanNotBeMeasured) {
   class Busy : public PlantedClock {
