@@ -14,8 +14,11 @@ std::optional<double> parse_duration(const std::string& text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   const std::map<std::string, double> units = {{"", 1}, {"s", 1}, {"min", 60}, {"m", 60}, {"h", 3600}};
   const auto unit = units.find(std::string(end, text.data() + text.size()));
-  if (error != std::errc() || unit == units.end() || !(number >= 0) || number > 1e9) return std::nullopt;
-  return number * unit->second;
+  if (error != std::errc() || unit == units.end()) return std::nullopt;
+  // Clocks count nanoseconds, in 63 bits.
+  constexpr double kMost = 1e9;
+  const double seconds = number * unit->second;
+  return seconds >= 0 && seconds <= kMost ? std::optional(seconds) : std::nullopt;
 }
 
 }  // namespace

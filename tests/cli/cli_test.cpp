@@ -40,6 +40,8 @@ TEST_F(CommandLine, UsageErrorsExitWithTwo) {
   expect_error(isomer({"optimize", "a.onnx"}), 2, "--output");
   expect_error(isomer({"run", "a.onnx", "--fill", "sideways"}), 2, "sideways");
   expect_error(isomer({"optimize", "a.onnx", "-o", "b.onnx", "--level", "9"}), 2, "level");
+  // More than a clock can count.
+  expect_error(isomer({"optimize", "a.onnx", "-o", "b.onnx", "--time", "3000000h"}), 2, "a time such as 90");
 }
 
 TEST_F(CommandLine, UsageErrorsNameTheCommand) {
