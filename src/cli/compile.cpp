@@ -50,7 +50,7 @@ void print_report(const CompileCommand& options, const json& facts, const Compil
   for (size_t k = 0; k < report.made.size(); ++k) {
     print_lines(search_lines(report.made[k]));
     if (report.chosen[k]) print_lines(task_lines(*report.chosen[k]));
-    if (report.tunings[k]) print_lines({report.tunings[k]->text()});
+    if (report.tunings[k]) print_lines({printable(report.tunings[k]->text(), kMostOfLine)});
   }
   for (const std::string& line : report.check_lines()) fmt::print("check: {}\n", printable(line, kMostOfLine));
   if (report.check()) print_lines(report.coverage.lines());

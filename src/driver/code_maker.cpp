@@ -172,7 +172,11 @@ Result<std::optional<TunedTasks>> CodeMaker::tuned(search::TuningProblems all, c
     result.state = state;
     if (tuning.tell) tuning.tell(result);
   };
-  TRY(result.state, tune::tune(all.problems, all.models, *known, tune));
+  auto state = tune::tune(all.problems, all.models, *known, tune);
+  if (state.ok())
+    result.state = *std::move(state);
+  else if (state.error().kind != ErrorKind::kUnsupported || !result.is_left_out())
+    return std::move(state).error();
   result.is_interrupted = !check_stop().ok();
   if (result.is_interrupted) forget_stop();
   return std::optional(std::move(result));

@@ -42,7 +42,7 @@ class CodeMaker {
   /// With schedules that were tuned, unless they are not wanted. It outlives the options.
   Result<search::CompileOptions> with_tuned(const Graph& prepared, search::CompileOptions options) const;
   Result<search::Compilation> compiled(const Graph& prepared, const search::CompileOptions& options) const;
-  /// Nothing where there is nothing to tune.
+  /// Nothing where there is nothing to tune; left out where nothing can be measured.
   Result<std::optional<TunedTasks>> tuned(search::TuningProblems all, const search::CompileOptions& options,
                                           const Tuning& tuning) const;
 

@@ -12,6 +12,7 @@
 #include "util/clock.h"
 #include "util/file.h"
 #include "util/stop.h"
+#include "util/utf8.h"
 
 namespace isomer {
 
@@ -80,7 +81,15 @@ search::ChooseTasksOptions choosing_in(const search::OptimizedModel& made, Clock
 
 }  // namespace
 
+bool TunedTasks::is_left_out() const {
+  const auto is_unknown = [](const tune::TaskState& task) {
+    return !task.why_not.empty() && task.progress.first_us <= 0;
+  };
+  return !state.tasks.empty() && std::ranges::all_of(state.tasks, is_unknown);
+}
+
 std::string TunedTasks::text() const {
+  if (is_left_out()) return fmt::format("tuning: left out: {}: {}", state.tasks[0].name, state.tasks[0].why_not);
   std::string result = fmt::format("tuning: {} trials, {:.3f} -> {:.3f} ms by its tasks", state.trials,
                                    state.first_us(model) / 1e3, state.now_us(model) / 1e3);
   for (const auto& [what, saved] : cuts) result += fmt::format("; {}: {:.1f} us", what, saved);
@@ -152,6 +161,7 @@ Result<CompiledModel> code_of_model(const LoadedModel& model, const std::string&
     }
     if (!done.ok()) return std::move(done).error().within(file);
   }
+  if (tuned && tuned->is_left_out()) messages.say("isomer: " + printable(tuned->text()));
   code->tuned = std::move(tuned);
   if (choices.tunes) {
     TRY(const kernel::Records* const records, maker.records());

@@ -35,6 +35,8 @@ struct TunedTasks {
   /// Ways to cut it into tasks that are faster with tuned tasks, and by how many microseconds.
   std::vector<std::pair<std::string, double>> cuts = {};
 
+  /// None of its tasks can be measured here.
+  bool is_left_out() const;
   /// "tuning: 320 trials, 87.300 -> 81.600 ms by its tasks"
   std::string text() const;
 };

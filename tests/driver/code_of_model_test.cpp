@@ -5,6 +5,7 @@
 
 #include "support/files.h"
 #include "support/model_file.h"
+#include "util/resident.h"
 #include "util/stop.h"
 
 namespace isomer::test {
@@ -49,6 +50,28 @@ TEST(CodeOfModel, IsNotMadeWhereItIsInterruptedAgain) {
   ASSERT_FALSE(made.ok());
   EXPECT_EQ(made.error().kind, ErrorKind::kStopped);
   EXPECT_EQ(begun, 1);
+}
+
+/// As with little memory: what would need more is left out.
+TEST(CodeOfModel, IsMadeWithoutTuningWhereNothingCanBeMeasured) {
+  ScratchFolder folder;
+  const std::string file = (folder.path() / "model.onnx").string();
+  write_model("opset 17\ngraph g(x: float32[67108864]) -> (y: float32[67108864]) {\n  y = Relu(x)\n}\n", file);
+  CompileChoices choices;
+  choices.level = 2;
+  choices.tunes = true;
+  choices.search.seconds = 1;
+  choices.search.records = (folder.path() / "records.sqlite").string();
+  Settings settings;
+  settings.memory = MemoryLimit{peak_resident_bytes() + (int64_t{256} << 20)};
+  std::string said;
+  settings.messages.note = [&](std::string_view line) { said += line; };
+  const auto model = load_model(file, settings);
+  ASSERT_TRUE(model.ok()) << model.error().message();
+  const auto made = code_of_model(*model, file, settings, choices, {}, nullptr);
+  ASSERT_TRUE(made.ok()) << made.error().message();
+  EXPECT_TRUE(made->tuned && made->tuned->is_left_out());
+  EXPECT_NE(said.find("tuning: left out: Relu"), std::string::npos) << said;
 }
 
 }  // namespace
