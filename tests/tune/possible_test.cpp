@@ -94,6 +94,9 @@ TEST(PossibleTimes, AreMeasuredUntilTheRecordsKnow) {
   ASSERT_TRUE(records.set_constant("a", "greatest_memory_gbs", 1e-9).ok());
   EXPECT_EQ(peaks_of_target(records, "a", 1)->fma, 1e9);
   EXPECT_EQ(peaks_of_target(records, "a", 1)->memory, 1e-9);
+  // Unless there is no such peak.
+  ASSERT_TRUE(records.set_constant("a", "greatest_memory_gbs", -1).ok());
+  EXPECT_GT(peaks_of_target(records, "a", 1)->memory, 1e-3);
 }
 
 /// A copy that is faster than the machine is said to be; where the default schedule is too, the machine is not.
