@@ -126,7 +126,8 @@ Result<CompiledModel> code_of_model(const LoadedModel& model, const std::string&
     }
     const std::vector<std::string>& without = made.derivation.without;
     // What is made again, without a step or after a stop, takes what was found the first time from the records.
-    const std::optional<Tuning> tuning = choices.tunes && !has_tuned ? std::optional(tuning_now()) : std::nullopt;
+    const bool tunes = choices.tunes && !has_tuned && !made.is_interrupted;
+    const std::optional<Tuning> tuning = tunes ? std::optional(tuning_now()) : std::nullopt;
     has_tuned = true;
     if (maker.measures() && made.why_not_raced.empty()) {
       TRY(code, maker.chosen_code_of(made.derived.graph, without, choose_tasks_of(made), tuning));
@@ -197,7 +198,10 @@ Result<search::CompileOptions> add_problems(search::TuningProblems& all, const L
     setting.alternatives = choices.graphs - 1;
     substitutions::Derivation derivation;
     derivation.level = choices.chosen_level();
-    TRY_VOID(choices.search.optimize(model, file, std::move(derivation), settings, setting));
+    TRY(const search::OptimizedModel made,
+        choices.search.optimize(model, file, std::move(derivation), settings, setting));
+    // The judge has not heard of all its tasks.
+    if (made.is_interrupted) return Error{ErrorKind::kStopped, file, "stopped"};
     return programs.options();
   }
   return of_simplified(model, file, settings, choices,

@@ -64,7 +64,7 @@ class Optimizer {
 
   Result<OptimizedModel> run() {
     TRY(OptimizedModel made, optimized());
-    if (options_.judge) {
+    if (options_.judge && !is_interrupted_) {
       const std::vector<size_t> gains = gains_of_steps_;
       auto better = judged(made);
       const bool is_left = !better.ok() && is_first_stop(better.error());
@@ -75,6 +75,7 @@ class Optimizer {
         made = *std::move(better);
     }
     for (int count = 0; options_.check; ++count) {
+      made.is_interrupted = is_interrupted_;
       TRY(const std::optional<std::string> difference, finished([&] { return options_.check(made); }));
       if (!difference) break;
       tell("looking for the step that the check fails by");

@@ -96,17 +96,17 @@ struct OptimizedModel {
   std::vector<std::string> left_out;  ///< steps that were found but can't be taken, passes, the search; with a reason
   double seconds = 0;                 ///< that the whole command was given
   double open_seconds = 0;            ///< that making code or a session of it took, where it is raced
-  bool is_interrupted = false;        ///< by a stop; it is the best of what was known then
+  bool is_interrupted = false;        ///< by a stop, for a check, before it; it is the best of what was known then
 };
 
 /// Seconds that a command should take for a model that runs in so many microseconds: a second of waiting is worth it
 /// for a millisecond that runs a thousand times a day.
 double default_seconds(double run_microseconds);
 
-/// The first stop while it searches and after that ends in the best of what is known; a second one in an error, as one
-/// before does, and any below kSearchLevel, where only passes run. The derivation says what was bound, level and fp;
-/// steps are added. Rules must be of the theory. Where the check fails and no step is to blame, rewrites are left out,
-/// then passes. Errors, kMismatch: it fails without any of them, too.
+/// The first stop while it searches and after that ends in the best of what is known, without a judge; a second one in
+/// an error, as one before does, and any below kSearchLevel, where only passes run. The derivation says what was bound,
+/// level and fp; steps are added. Rules must be of the theory. Where the check fails and no step is to blame, rewrites
+/// are left out, then passes. Errors, kMismatch: it fails without any of them, too.
 Result<OptimizedModel> optimize_model(const Graph& model, substitutions::Derivation derivation,
                                       std::span<const substitutions::Rule> rules, substitutions::Theory& theory,
                                       Backend& backend, const SearchModelOptions& options);

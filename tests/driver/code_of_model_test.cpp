@@ -52,6 +52,36 @@ TEST(CodeOfModel, IsNotMadeWhereItIsInterruptedAgain) {
   EXPECT_EQ(begun, 1);
 }
 
+/// For as long as it has.
+TEST(CodeOfModel, IsNotTunedOnceItIsInterrupted) {
+  ScratchFolder folder;
+  const std::string file = (folder.path() / "model.onnx").string();
+  write_model("opset 17\ngraph g(x: float32[4,8]) -> (y: float32[4,8]) {\n  y = Relu(x)\n}\n", file);
+  CompileChoices choices;
+  choices.level = search::kSearchLevel;
+  choices.tunes = true;
+  choices.search.seconds = 30;
+  choices.search.records = (folder.path() / "records.sqlite").string();
+  Settings settings;
+  bool is_asked = false;
+  settings.messages.doing = [&](std::string_view what, std::optional<double>) {
+    if (what.starts_with("searching") && !std::exchange(is_asked, true)) request_stop();
+  };
+  SearchSetting setting;
+  setting.differ = [](const Graph&, const Graph&) -> Result<bool> { return false; };
+  const auto model = load_model(file, settings);
+  ASSERT_TRUE(model.ok()) << model.error().message();
+  const auto made = code_of_model(
+      *model, file, settings, choices, setting,
+      [](const search::Compilation&) -> Result<std::optional<std::string>> { return std::optional<std::string>(); });
+  forget_stop();
+  ASSERT_TRUE(made.ok()) << made.error().message();
+  EXPECT_TRUE(is_asked && made->made.is_interrupted);
+  EXPECT_FALSE(made->tuned);
+  ASSERT_TRUE(made->chosen);
+  EXPECT_TRUE(made->chosen->alternatives.empty());
+}
+
 /// As with little memory: what would need more is left out.
 TEST(CodeOfModel, IsMadeWithoutTuningWhereNothingCanBeMeasured) {
   ScratchFolder folder;

@@ -742,6 +742,27 @@ TEST_F(Optimizing, KeepsWhatItHadWhenItIsInterrupted) {
   EXPECT_TRUE(check_stop().ok()) << "the rest goes on";
 }
 
+/// The judge would measure for long, and whoever checks may, too.
+TEST_F(Optimizing, AsksNoJudgeOnceItIsInterrupted) {
+  bool is_asked = false, is_known = false;
+  options_.progress = [&](std::string_view what, std::optional<double>) {
+    if (what.starts_with("searching") && !std::exchange(is_asked, true)) request_stop();
+  };
+  TableJudge judge({{"MatMul", 10}, {"Split", 100}, {"Concat", 10}, {"Relu", 20}});
+  options_.judge = &judge;
+  options_.search.limits.alternatives = 1;
+  options_.differ = [](const Graph&, const Graph&) -> Result<bool> { return false; };
+  options_.check = [&](const search::OptimizedModel& made) -> Result<std::optional<std::string>> {
+    is_known = made.is_interrupted;
+    return std::optional<std::string>();
+  };
+  TableBackend backend = dear_products();
+  const search::OptimizedModel made = optimized(three_products(3), backend);
+  EXPECT_TRUE(made.is_interrupted);
+  EXPECT_TRUE(is_known);
+  EXPECT_FALSE(made.judged);
+}
+
 /// Wherever behind the search: in a race, in a look at rounding, in the check.
 TEST_F(Optimizing, KeepsWhatItHadWhenItIsInterruptedLater) {
   const Graph model = three_products(1);
