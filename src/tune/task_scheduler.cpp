@@ -15,8 +15,8 @@ constexpr double kUnknownGain = 0.5;
 /// Less likely programs are dropped.
 constexpr double kLeastChance = 0.02;
 
-/// Nobody could measure the task.
-bool is_unknown(const TaskProgress& task) { return task.is_done && task.first_us <= 0; }
+/// Nobody could measure the task, or there was no time for it.
+bool is_unknown(const TaskProgress& task) { return task.first_us <= 0; }
 
 /// Whether what differs between the program and the first one of its part was measured.
 bool is_known(const std::vector<double>& change, const std::vector<TaskProgress>& tasks) {

@@ -215,11 +215,12 @@ class Tuner {
     std::vector<Candidate> candidates;
     for (const auto& run : runs_)
       candidates.push_back(run->problem.own ? run->candidates.with({}) : run->candidates.preferred());
-    for (size_t begin = 0; begin < candidates.size(); begin += kModules) {
+    const auto has_time = [this](size_t number) { return number == 0 || !is_out_of_time(); };
+    for (size_t begin = 0; begin < candidates.size() && has_time(begin); begin += kModules) {
       const size_t count = std::min(kModules, candidates.size() - begin);
       const auto some = std::span(candidates).subspan(begin, count);
       std::vector<Result<ClockJob>> jobs = measurer(*runs_[begin]).compile(some);
-      for (size_t k = 0; k < count; ++k) {
+      for (size_t k = 0; k < count && has_time(begin + k); ++k) {
         TRY_VOID(check_stop());
         TRY_VOID(take_default(begin + k, std::move(some[k]), std::move(jobs[k])));
       }

@@ -75,7 +75,7 @@ struct TuneOptions {
   kernel::Machine machine;
   std::string without;            ///< parts that it leaves out, as maker_of has them
   int64_t trials = 1000;          ///< of all tasks
-  std::optional<double> seconds;  ///< no round begins after them
+  std::optional<double> seconds;  ///< no round begins after them, and no other task is measured
   int round = 16;                 ///< trials in it
   std::string strategy = "evolution";
   bool continues = false;  ///< from what the records have

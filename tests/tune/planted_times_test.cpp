@@ -105,6 +105,22 @@ TEST_F(PlantedTimes, NothingIsFasterByAMachineThatWasSlowForAWhile) {
   for (const auto& [number, us] : trials()) EXPECT_NEAR(us, 100, 0.1) << number;
 }
 
+/// Of many tasks the default schedules alone take longer than a command may.
+TEST_F(PlantedTimes, WithoutTimeTasksStayUnknown) {
+  options_.seconds = 0;
+  options_.measurer = [](const MeasuringOptions& measuring) {
+    return std::make_unique<PlantedClock>(measuring, [](int64_t) { return 100.0; });
+  };
+  Problem other = problem_;
+  other.hash.low ^= 1;
+  const auto state = tune({problem_, other}, {{{1, 1}, 0}}, records_, options_);
+  ASSERT_TRUE(state.ok()) << state.error().message();
+  EXPECT_EQ(state->trials, 0);
+  EXPECT_EQ(state->tasks[0].progress.first_us, 100);
+  EXPECT_EQ(state->tasks[1].progress.first_us, 0);
+  EXPECT_EQ(state->tasks[1].why_not, "");
+}
+
 /// Else it would seem that nothing is left to gain, whatever the machine can do.
 TEST_F(PlantedTimes, WhatPassesItsPeaksMayStillGain) {
   problem_.roofline_us = 150;

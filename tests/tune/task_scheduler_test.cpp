@@ -132,14 +132,16 @@ TEST(Programs, OfPartsThatShareTasksExcludeEachOther) {
   EXPECT_DOUBLE_EQ(time_of(model, tasks), 120);
 }
 
-/// Nothing is as fast as a task that nobody could measure.
-TEST(Programs, WithTasksThatCantBeMeasuredAreNotChosen) {
+/// Nothing is as fast as a task that nobody could measure, or had the time to.
+TEST(Programs, WithTasksThatWereNotMeasuredAreNotChosen) {
   const ModelTasks model = with_programs();
   std::vector<TaskProgress> tasks = {task(100), task(0), task(60)};
-  tasks[1].is_done = true;
-  EXPECT_EQ(fastest_programs(model, tasks), std::vector<size_t>{0});
-  EXPECT_EQ(chances(model.parts[0], tasks, {}), (std::vector<double>{1, 0}));
-  EXPECT_DOUBLE_EQ(time_of(model, tasks), 200);
+  for (const bool is_done : {true, false}) {
+    tasks[1].is_done = is_done;
+    EXPECT_EQ(fastest_programs(model, tasks), std::vector<size_t>{0});
+    EXPECT_EQ(chances(model.parts[0], tasks, {}), (std::vector<double>{1, 0}));
+    EXPECT_DOUBLE_EQ(time_of(model, tasks), 200);
+  }
 }
 
 TEST(Programs, ThatAreSlowerAtFirstMayWin) {
