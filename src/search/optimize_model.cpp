@@ -197,6 +197,10 @@ class Optimizer {
     spare_seconds_ = afterwards - least_afterwards;
     const double mine = plain_.seconds * (1 - options_.kept) - afterwards;
     end_ = options_.begin + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(mine));
+    if (is_interrupted_) {
+      end_ = std::min(end_, Clock::now());
+      spare_seconds_ = 0;
+    }
     baseline_.set_race_seconds(std::min(options_.race.seconds, std::max(kShortestRace, kRacing * plain_.seconds)));
   }
 

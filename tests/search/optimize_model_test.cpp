@@ -652,6 +652,16 @@ TEST_F(Optimizing, LeavesOutThePassThatACheckFailsBy) {
     EXPECT_EQ(count(made->derived.graph, "Identity"), 1);
     EXPECT_THAT(made->derivation.without, testing::ElementsAre("remove identities"));
   }
+  // A search that was interrupted is not begun again.
+  int searches = 0;
+  options_.progress = [&](std::string_view what, std::optional<double>) {
+    if (what.starts_with("searching") && ++searches == 1) request_stop();
+  };
+  const auto made = optimize_model(model, searched(), rules_, theory_, backend, options_);
+  ASSERT_TRUE(made.ok()) << made.error().message();
+  EXPECT_TRUE(made->is_interrupted);
+  EXPECT_THAT(made->derivation.without, testing::ElementsAre("remove identities"));
+  EXPECT_EQ(searches, 1);
 }
 
 /// As the code of what a search found may be off where the interpreter shows nothing.
