@@ -1,6 +1,5 @@
 #include "cli/record_lines.h"
 
-#include <cmath>
 #include <nlohmann/json.hpp>
 
 namespace isomer::cli {
@@ -43,8 +42,8 @@ Result<kernel::Record> parse_record(std::string_view line) {
     return invalid("", "a number or null 'microseconds' expected, none found");
   if (time->is_number()) {
     record.microseconds = time->get<double>();
-    if (!(*record.microseconds > 0) || !std::isfinite(*record.microseconds))
-      return invalid("", "'microseconds' above 0 expected, {} found", *record.microseconds);
+    if (!kernel::is_time(*record.microseconds))
+      return invalid("", "'microseconds' above 0 that a kernel may take expected, {} found", *record.microseconds);
   }
   return record;
 }

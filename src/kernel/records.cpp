@@ -41,8 +41,8 @@ constexpr const char* kTablesOfTrials = R"(
 
 constexpr std::string_view kColumns =
     "task, target, generator, maker, trace, name, types, microseconds, failure, runs, time";
-/// Others may have written the file: a time that nobody can have measured is none, and hides none.
-constexpr std::string_view kMakesSense = "(microseconds IS NULL OR (microseconds > 0 AND microseconds < 9e999))";
+/// Others may have written the file: a time that nobody can have measured is none, and hides none. As is_time has it.
+constexpr std::string_view kMakesSense = "(microseconds IS NULL OR microseconds BETWEEN 1e-9 AND 1e12)";
 /// Of the records of one key.
 constexpr std::string_view kFastestFirst = "microseconds IS NULL, microseconds, time, maker, schedule";
 
@@ -295,6 +295,8 @@ Result<int64_t> remove_slow(Database& database, int64_t keep, const std::string&
 }
 
 }  // namespace
+
+bool is_time(double microseconds) { return microseconds >= 1e-9 && microseconds <= 1e12; }
 
 class Records::State {
  public:

@@ -22,6 +22,9 @@ namespace isomer::kernel {
 /// The inverse of Hash128::hex.
 std::optional<Hash128> parse_hash(std::string_view text);
 
+/// Whether a kernel may take so long: days at most, and not so little that a quotient of two times is no number.
+bool is_time(double microseconds);
+
 /// What times of one task can be compared by.
 struct RecordKey {
   Hash128 task;  ///< what equal tasks share: the loop nest in its layouts and element types, which inputs are constants
@@ -37,7 +40,7 @@ struct Record {
   std::string trace;                   ///< its text; one record each of a key's makers and traces
   std::string name;                    ///< of the task, for people: "Conv+Relu"
   std::string types;                   ///< of its inputs and outputs as they lie in memory, for people
-  std::optional<double> microseconds;  ///< nothing: it failed
+  std::optional<double> microseconds;  ///< a time (is_time); nothing: it failed
   std::string failure;                 ///< why
   int64_t runs = 0;                    ///< that the time was chosen from
   int64_t when = 0;                    ///< seconds since 1970

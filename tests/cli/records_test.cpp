@@ -71,6 +71,8 @@ TEST_F(RecordsCommand, WrongLinesAreNamedAndNothingIsTaken) {
                                       {line(kTask, "1") + "{}\n", "line 2: a text 'task'"},
                                       {line("1", "1"), "32 hexadecimal digits"},
                                       {line(kTask, "-1"), "above 0"},
+                                      {line(kTask, "1e-320"), "above 0"},
+                                      {line(kTask, "1e300"), "above 0"},
                                       {line(kTask, "1e999"), "line 1"},
                                       {line(kTask, "\"1\""), "'microseconds'"}}) {
     SCOPED_TRACE(content);
