@@ -26,7 +26,7 @@ std::vector<std::string> each_target(const std::string& targets) {
   std::vector<std::string> all;
   std::istringstream parts(targets);
   for (std::string target; std::getline(parts, target, ',');) all.push_back(target);
-  if (all.empty()) all.push_back(targets);  // which is refused in its own words
+  if (targets.empty() || targets.ends_with(',')) all.emplace_back();  // which is refused in its own words
   return all;
 }
 

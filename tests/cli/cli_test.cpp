@@ -235,6 +235,7 @@ TEST_F(CommandLine, VariantsAreFoundByTheShapesOfInputs) {
   const std::string artifact = path("open.iso");
   ASSERT_EQ(isomer({"compile", file, "-o", artifact, "--dim", "n=2,5", "-q"}).exit_code, 0);
   expect_error(isomer({"compile", file, "-o", artifact, "--dim", "n=2,2", "-q"}), 2, "n=2 found again");
+  expect_error(isomer({"compile", file, "-o", artifact, "--dim", "n=2", "--target", "cpu,", "-q"}), 2, "'' found");
   for (const int n : {2, 5}) {
     const std::string shape = fmt::format("x:[{},4]", n);
     const json report = json::parse(isomer({"run", artifact, "--input-shapes", shape, "--json"}).out);
