@@ -345,7 +345,7 @@ Kernel quotients(DataType dtype, std::optional<double> literal) {
 
 /// Multiples of the divisor, which Floor and casts to integers look at; numbers of all sizes; none.
 std::vector<double> dividends(double divisor, DataType dtype) {
-  std::vector<double> result = {0, 1, -1, INFINITY, -INFINITY, NAN, 3e38};
+  std::vector<double> result = {0, -0.0, 1, -1, INFINITY, -INFINITY, NAN, 3e38};
   Random random(7);
   while (result.size() < kCount)
     result.push_back(result.size() % 2 == 0
@@ -386,7 +386,8 @@ TEST(Quotient, ByOneNumberIsRoundedAsADivision) {
             if (dtype == DataType::kFloat32 && std::fabs(exact) < 0x1p-100 &&
                 std::fabs(real - exact) <= 0x1p-22 * std::fabs(exact) + 0x1p-126)
               continue;
-            ASSERT_TRUE(real == exact || (std::isnan(real) && std::isnan(exact)))
+            const bool is_same = real == exact && std::signbit(real) == std::signbit(exact);
+            ASSERT_TRUE(is_same || (std::isnan(real) && std::isnan(exact)))
                 << x << ": " << exact << " expected, " << real << " found";
           }
         }

@@ -67,7 +67,8 @@ bool is_power_of_two(const llvm::Value* value) {
 /// (Markstein, Computation of elementary functions on the IBM RISC System/6000, 1990: a quotient that is off by less
 /// than a place of its last digit, corrected by its remainder, is the nearest one; the first correction brings it
 /// there). It must be exact: Floor or a cast to an integer may read it. Of float32 below 2^-100 the remainder vanishes,
-/// and the last digit may differ. Where a product has no remainder (infinities, NaN, by 0) it is the quotient.
+/// and the last digit may differ. Where a product has no remainder (infinities, NaN, by 0) it is the quotient, as where
+/// it is zero: a correction would lose the sign.
 llvm::Value* real_quotient(const Site& site, llvm::Value* a, llvm::Value* b) {
   Builder& build = site.build;
   llvm::Value* const divisor = lanes_of(b) == 1 ? b : llvm::getSplatValue(b);
@@ -86,7 +87,7 @@ llvm::Value* real_quotient(const Site& site, llvm::Value* a, llvm::Value* b) {
     llvm::Value* const remainder = multiply_add(build.CreateFNeg(quotient), b, a);
     quotient = multiply_add(remainder, inverse, quotient);
   }
-  return build.CreateSelect(build.CreateFCmpORD(quotient, quotient), quotient, product);
+  return build.CreateSelect(build.CreateFCmpONE(quotient, zero(quotient)), quotient, product);
 }
 
 llvm::Value* real_remainder(const Site& site, llvm::Value* a, llvm::Value* b) {

@@ -6,7 +6,7 @@ namespace isomer::kernel {
 namespace {
 
 /// tests/kernel/generator_test.cpp says when it must grow.
-constexpr int kVersion = 31;
+constexpr int kVersion = 32;
 
 }  // namespace
 
