@@ -625,6 +625,37 @@ TEST(Compare, OneLargeElementAllowsNothingElsewhere) {
   EXPECT_FALSE(passes(1.01));
 }
 
+/// What a mask puts in the place of half of the scores, be it put or added, is no measure of the others.
+TEST(Check, MasksAllowNothingElsewhere) {
+  const auto passes = [](std::string_view dtype, double mask, std::string_view masked, double factor) {
+    const Graph model = *parse_graph(fmt::format(R"(opset 17
+graph g(x: {0}[8,2]) -> (y: {0}[8,2]) {{
+  is_open: bool[2] = {{1, 0}}
+  closed: {0}[2] = {{0, {1}}}
+  factor: {0}[] = {{1}}
+  h = Mul(x, factor)
+  y = {2}
+}})",
+                                                 dtype, mask, masked));
+    Graph other = model;
+    for (const ValueId id : other.values())
+      if (other.value(id).name == "factor")
+        other.edit(id).constant = Tensor::scalar(other.value(id).type.dtype, factor);
+    const auto report = check_same(model, other, {});
+    EXPECT_TRUE(report.ok()) << report.error().message();
+    return report.ok() && report->equivalence.passed();
+  };
+  for (const std::string_view masked : {"Add(h, closed)", "Where(is_open, h, closed)"})
+    for (const auto& [dtype, mask] : {std::pair<std::string_view, double>("float32", -3.4028234663852886e+38),
+                                      {"float32", -1e9},
+                                      {"float16", -65504},
+                                      {"bfloat16", -1e30}}) {
+      EXPECT_TRUE(passes(dtype, mask, masked, 1)) << dtype << " " << mask << " " << masked;
+      EXPECT_FALSE(passes(dtype, mask, masked, -1)) << dtype << " " << mask << " " << masked;
+      EXPECT_FALSE(passes(dtype, mask, masked, 2)) << dtype << " " << mask << " " << masked;
+    }
+}
+
 TEST(Compare, WhatHasNoElementsWhereDataDecideIsNotCompared) {
   const auto kept = [](double factor) {
     return *parse_graph(fmt::format(R"(opset 17

@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "graph/te/integer_algebra.h"
@@ -20,6 +21,9 @@ constexpr double kWidth = 8;
 /// Elements that are this many times larger than all but one in a hundred are outliers: what is usual is not theirs.
 constexpr double kOutlier = 16;
 constexpr double kOutliers = 0.01;
+/// Magnitudes from 2^kLeastMask on, with none in so many powers of two below them, of float32 and of float16, are what
+/// masks put in the place of a number: they say nothing of what is usual of the others, and these nothing of them.
+constexpr int kLeastMask = 10, kGap = 20, kShortGap = 10;
 /// Moved this much further than is usual, an element is either badly conditioned or decided by rounding.
 constexpr double kFarBeyond = 32;
 /// So many times as far as rounding do wide movements take a smooth function, give or take the luck of the draw; a jump
@@ -56,6 +60,22 @@ double usual_of(std::vector<double> magnitudes) {
   const auto last = magnitudes.end() - 1 - outliers;
   std::nth_element(magnitudes.begin(), last, magnitudes.end());
   return *last > 0 ? std::min(largest, kOutlier * *last) : largest;
+}
+
+/// The power of two from which on the masks' magnitudes are; infinite where there are none.
+double least_of_masks(const std::vector<double>& magnitudes, DataType dtype) {
+  constexpr int kLeast = -1074, kPowers = 1024 - kLeast;
+  std::array<bool, kPowers> is_met = {};
+  for (const double magnitude : magnitudes)
+    if (magnitude > 0 && std::isfinite(magnitude)) is_met[static_cast<size_t>(std::ilogb(magnitude) - kLeast)] = true;
+  const int gap = dtype == DataType::kFloat16 ? kShortGap : kGap;
+  std::optional<int> before;
+  for (int power = 0; power < kPowers; ++power) {
+    if (!is_met[static_cast<size_t>(power)]) continue;
+    if (before && power + kLeast >= kLeastMask && power - *before > gap) return std::ldexp(1, power + kLeast);
+    before = power;
+  }
+  return INFINITY;
 }
 
 double median(std::vector<double> values) {
@@ -168,7 +188,11 @@ OutputComparison::OutputComparison(std::string name, te::Array expected, te::Arr
   if (is_comparable() && is_float(expected_.dtype())) {
     std::vector<double> magnitudes(expected_.count());
     for (int64_t i = 0; i < expected_.count(); ++i) magnitudes[i] = std::fabs(expected_.as_double(i));
-    usual_ = usual_of(std::move(magnitudes));
+    masks_from_ = least_of_masks(magnitudes, expected_.dtype());
+    const auto masks = std::ranges::partition(magnitudes, [&](double x) { return !is_mask(x); });
+    of_masks_.usual = usual_of({masks.begin(), masks.end()});
+    magnitudes.erase(masks.begin(), masks.end());
+    of_others_.usual = usual_of(std::move(magnitudes));
   }
   find_suspects(nullptr);
   judge();
@@ -176,16 +200,23 @@ OutputComparison::OutputComparison(std::string name, te::Array expected, te::Arr
 
 int64_t OutputComparison::elements() const { return expected_.count(); }
 
+bool OutputComparison::is_mask(double value) const { return std::isfinite(value) && std::fabs(value) >= masks_from_; }
+
+const OutputComparison::Scale& OutputComparison::scale_at(int64_t element) const {
+  return is_mask(expected_.as_double(element)) ? of_masks_ : of_others_;
+}
+
 double OutputComparison::floor_at(int64_t element) const {
   if (!is_float(expected_.dtype())) return 0;
   const double magnitude = std::fabs(expected_.as_double(element));
   return underflow_threshold(expected_.dtype()) +
-         units_ * unit_roundoff(expected_.dtype()) * std::max(usual_, std::isfinite(magnitude) ? magnitude : 0);
+         units_ * unit_roundoff(expected_.dtype()) *
+             std::max(scale_at(element).usual, std::isfinite(magnitude) ? magnitude : 0);
 }
 
 double OutputComparison::bound_at(int64_t element, double moved) const {
   if (!is_float(expected_.dtype())) return 0;
-  return floor_at(element) + kErrorRatio * std::max(smooth_, moved);
+  return floor_at(element) + kErrorRatio * std::max(scale_at(element).smooth, moved);
 }
 
 double OutputComparison::bound_of(const Suspect& suspect) const {
@@ -200,7 +231,7 @@ void OutputComparison::find_suspects(const te::Array* rounded) {
     const double difference = difference_of(expected_, found_, i);
     if (difference == 0) continue;
     const double moved = rounded ? distance(expected_, *rounded, i) : 0;
-    const bool is_far = moved > kFarBeyond * std::max(smooth_, floor_at(i) / kErrorRatio);
+    const bool is_far = moved > kFarBeyond * std::max(scale_at(i).smooth, floor_at(i) / kErrorRatio);
     const double bound = bound_at(i, is_far ? 0 : moved);
     if (difference <= strictness_.within * bound) {
       worst_unsuspected_ = std::max(worst_unsuspected_, difference / bound);
@@ -216,10 +247,14 @@ void OutputComparison::use_rounded(const te::Array& rounded) {
   dims_move_ = rounded.dims() != expected_.dims();
   if (is_comparable() && !dims_move_) {
     if (is_float(expected_.dtype())) {
-      std::vector<double> errors(expected_.count());
-      for (int64_t i = 0; i < expected_.count(); ++i)
-        errors[i] = distance(expected_.as_double(i), rounded.as_double(i));
-      smooth_ = std::min(usual_of(std::move(errors)), kBadlyConditioned * unit_roundoff(expected_.dtype()) * usual_);
+      std::vector<double> of_masks, of_others;
+      for (int64_t i = 0; i < expected_.count(); ++i) {
+        const double value = expected_.as_double(i);
+        (is_mask(value) ? of_masks : of_others).push_back(distance(value, rounded.as_double(i)));
+      }
+      for (const auto& [errors, scale] : {std::pair(&of_masks, &of_masks_), {&of_others, &of_others_}})
+        scale->smooth =
+            std::min(usual_of(std::move(*errors)), kBadlyConditioned * unit_roundoff(expected_.dtype()) * scale->usual);
     }
     find_suspects(&rounded);
   }
@@ -252,7 +287,7 @@ void OutputComparison::use_moved_as_sums(const te::Array& moved, double half_ulp
 }
 
 bool OutputComparison::jumps_as_sums(const Suspect& suspect) const {
-  const double usual = std::max(smooth_, floor_at(suspect.element) / kErrorRatio);
+  const double usual = std::max(scale_at(suspect.element).smooth, floor_at(suspect.element) / kErrorRatio);
   const double smooth = sums_ / kWide * std::max(suspect.wide, kWide * usual);
   return suspect.sums > kMoreThanWider * smooth && suspect.difference <= kOtherJumps * suspect.sums;
 }
@@ -263,7 +298,7 @@ bool OutputComparison::agrees_rounded(const te::Array& expected, const te::Array
     return false;
   for (int64_t i = 0; i < expected.count(); ++i)
     // Each of them was rounded.
-    if (difference_of(expected, found, i) > strictness_.within * (floor_at(i) + 2 * smooth_)) return false;
+    if (difference_of(expected, found, i) > strictness_.within * (floor_at(i) + 2 * scale_at(i).smooth)) return false;
   return true;
 }
 
@@ -280,7 +315,7 @@ OutputComparison::Verdict OutputComparison::verdict(const Suspect& suspect) cons
     return is_jump && suspect.furthest() > 0 ? Verdict::kSetAside : Verdict::kDiffers;
   }
   const bool is_within = suspect.difference <= strictness_.within * bound_of(suspect);
-  const double usual = std::max(smooth_, floor_at(suspect.element) / kErrorRatio);
+  const double usual = std::max(scale_at(suspect.element).smooth, floor_at(suspect.element) / kErrorRatio);
   const bool is_far = std::max(suspect.narrow, suspect.wide / kWidth) > kFarBeyond * usual;
   if (is_within && !is_far) return Verdict::kAgrees;
   if (movements_ < kLeastMovements) return Verdict::kDiffers;

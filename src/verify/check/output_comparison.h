@@ -5,6 +5,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <string>
 #include <vector>
@@ -117,8 +118,16 @@ class OutputComparison {
     void take(double& furthest, double distance);
   };
   enum class Verdict { kAgrees, kSetAside, kDiffers };
+  /// But for outliers.
+  struct Scale {
+    double usual = 0;   ///< magnitude of elements
+    double smooth = 0;  ///< what rounding moves them by
+  };
 
   bool is_comparable() const { return expected_.dtype() == found_.dtype() && expected_.dims() == found_.dims(); }
+  /// Far beyond all that is no mask: what stands for no number.
+  bool is_mask(double value) const;
+  const Scale& scale_at(int64_t element) const;
   double floor_at(int64_t element) const;
   double bound_at(int64_t element, double moved) const;
   double bound_of(const Suspect& suspect) const;
@@ -137,8 +146,8 @@ class OutputComparison {
   double units_;
   Strictness strictness_;
   bool are_places_;
-  double usual_ = 0;   ///< magnitude of the elements, but for outliers
-  double smooth_ = 0;  ///< what rounding moves them by, but for outliers
+  Scale of_others_, of_masks_;
+  double masks_from_ = INFINITY;  ///< magnitude; none where it is infinite
   bool knows_rounding_ = false;
   int movements_ = 0;
   double sums_ = 0;  ///< half places that sums were moved by; none were yet where it is 0
