@@ -86,6 +86,8 @@ Result<void> check_attributes(const OpContext& context, const Attributes& attrib
     if (!is_kind(value, def->kind))
       return context.invalid("attribute '{}' of type {} expected, {} found", name, kind_name(def->kind),
                              attribute_text(value));
+    if (const auto* flag = def->is_flag ? std::get_if<int64_t>(&value) : nullptr; flag && *flag != 0 && *flag != 1)
+      return context.invalid("{} of 0 or 1 expected, {} found", name, *flag);
     if (def->fixed && !is_fallback(*def, value))
       return context.unsupported("attribute '{}' of {} expected, {} found", name, attribute_text(*def->fallback),
                                  attribute_text(value));

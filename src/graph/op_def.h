@@ -61,6 +61,8 @@ struct AttributeDef {
   bool (*is_idle)(const OpContext&) = nullptr;
   /// A node that has another value than the fallback is opaque.
   bool fixed = false;
+  /// An integer that is 0 or 1: runtimes differ in which of the two others mean.
+  bool is_flag = false;
 };
 inline AttributeDef required(std::string_view name, AttributeKind kind) { return {name, kind, true}; }
 inline AttributeDef optional(std::string_view name, AttributeKind kind) { return {name, kind}; }
@@ -88,6 +90,12 @@ template <class Value>
 AttributeDef only(std::string_view name, Value value) {
   AttributeDef def = with_default(name, value);
   def.fixed = true;
+  return def;
+}
+
+inline AttributeDef zero_or_one(std::string_view name, int value) {
+  AttributeDef def = with_default(name, value);
+  def.is_flag = true;
   return def;
 }
 

@@ -429,7 +429,7 @@ std::optional<Node> recognize_space_to_depth(const Graph& graph, NodeId root) {
 std::vector<OpDef> layout() {
   const std::vector<TypeVariable> any = {{"T", kComputable}};
   const Reform flatten_from_front = count_from_front("axis");
-  AttributeDef allowzero = with_default("allowzero", 0);
+  AttributeDef allowzero = zero_or_one("allowzero", 0);
   allowzero.is_idle = has_no_zero;
   return {
       {.name = "Reshape",

@@ -326,7 +326,7 @@ Version lp_pool_of_float(int since) {
 
 std::vector<AttributeDef> pool_attributes(std::vector<AttributeDef> further) {
   std::vector<AttributeDef> defs = {
-      with_default("auto_pad", "NOTSET"),          with_default("ceil_mode", 0),
+      with_default("auto_pad", "NOTSET"),          zero_or_one("ceil_mode", 0),
       optional("dilations", AttributeKind::kInts), required("kernel_shape", AttributeKind::kInts),
       optional("pads", AttributeKind::kInts),      optional("strides", AttributeKind::kInts)};
   defs.insert(defs.end(), further.begin(), further.end());

@@ -169,7 +169,7 @@ OpDef row(const char* name, Compute compute) {
           .inputs = {"data", "axes?:int64"},
           .outputs = {"reduced"},
           .types = {{"T", kReduced}},
-          .attributes = {with_default("keepdims", 1), with_default("noop_with_empty_axes", 0)},
+          .attributes = {zero_or_one("keepdims", 1), zero_or_one("noop_with_empty_axes", 0)},
           .versions = {axes_as_attribute(13), axes_as_attribute(11), axes_as_attribute(1)},
           .infer = infer_reduction,
           .compute = std::move(compute)};
