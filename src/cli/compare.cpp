@@ -53,8 +53,10 @@ Result<InputSets> input_sets(Graph& graph, const std::string& file, const Compar
     TRY_VOID(in_file(check_memory(graph, runs, options.memory_limit()), file));
   }
   CommonOptions seeded = options;
+  InputOptions given = options.inputs;
+  given.bytes = true;
   for (int run = 0; run < runs; ++run, ++seeded.seed) {
-    TRY(std::vector<te::Array> inputs, model_inputs(graph, file, options.inputs, seeded, demands));
+    TRY(std::vector<te::Array> inputs, model_inputs(graph, file, given, seeded, demands));
     sets.push_back(std::move(inputs));
   }
   return sets;
@@ -113,7 +115,7 @@ Result<Equivalence> on_inputs(Graph& graph, const std::string& file, const Compa
     CommonOptions seeded = options;
     seeded.seed += static_cast<uint64_t>(set);
     InputOptions others = options.inputs;
-    others.masks = true;
+    others.masks = others.bytes = true;
     return model_inputs(graph, file, others, seeded);
   };
   return compare(inputs, static_cast<int>(first.size()));

@@ -203,6 +203,7 @@ Result<FillOptions> fill_options(const InputOptions& options, uint64_t seed) {
   FillOptions fill;
   fill.seed = seed;
   fill.masks = options.masks;
+  fill.bytes = options.bytes;
   fill.fill = options.fill == "zeros"    ? Fill::kZeros
               : options.fill == "ones"   ? Fill::kOnes
               : options.fill == "arange" ? Fill::kArange

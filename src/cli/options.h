@@ -62,6 +62,7 @@ struct InputOptions {
   std::string fill = "random";
   std::vector<std::string> ranges;  ///< x:[lo,hi]; without a name: all float inputs
   bool masks = false;               ///< of odd seeds (FillOptions); no flag says so
+  bool bytes = false;               ///< likewise
 
   void add_to(CLI::App& app);
 };

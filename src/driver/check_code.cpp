@@ -29,6 +29,7 @@ Result<CodeCheck> compared(const Graph& model, const search::Compilation& code, 
   const auto inputs = [&](int set) -> Result<std::vector<te::Array>> {
     TRY(const std::vector<Tensor> tensors, generate_inputs(model, {.seed = options.seed + static_cast<uint64_t>(set),
                                                                    .masks = true,
+                                                                   .bytes = true,
                                                                    .even = set >= kMostRuns,
                                                                    .memory = options.memory}));
     return te::to_arrays(tensors);

@@ -116,6 +116,34 @@ TEST(Inputs, MayBeMasksInEveryOtherSetWhereThatIsAskedFor) {
   }
 }
 
+/// The first input's smallest and largest integers.
+std::pair<int64_t, int64_t> range_of(const Graph& graph, const FillOptions& options) {
+  const auto tensors = generate_inputs(graph, options);
+  EXPECT_TRUE(tensors.ok()) << tensors.error().message();
+  const te::Array array = te::Array::from((*tensors)[0]);
+  std::pair<int64_t, int64_t> result = {array.integer(0), array.integer(0)};
+  for (int64_t i = 0; i < array.count(); ++i)
+    result = {std::min(result.first, array.integer(i)), std::max(result.second, array.integer(i))};
+  return result;
+}
+
+TEST(Inputs, MayBeAnyBytesInEveryOtherSetWhereThatIsAskedFor) {
+  const Graph moved = parsed("opset 17\ngraph g(x: int8[3000]) -> (y) {\n  m = Abs(x)\n  y = Cast(m) {to = 1}\n}");
+  EXPECT_EQ(range_of(moved, {.seed = 0, .bytes = true}), (std::pair<int64_t, int64_t>(0, 7)));
+  EXPECT_EQ(range_of(moved, {.seed = 1, .bytes = true}), (std::pair<int64_t, int64_t>(-128, 127)));
+  EXPECT_EQ(range_of(moved, {.seed = 1}), (std::pair<int64_t, int64_t>(0, 7)));
+  const Graph summed =
+      parsed("opset 17\ngraph g(x: uint8[50,60], w: uint8[60,2]) -> (y) {\n  y = MatMulInteger(x, w)\n}");
+  EXPECT_EQ(range_of(summed, {.seed = 1, .bytes = true}), (std::pair<int64_t, int64_t>(0, 255)));
+}
+
+TEST(Inputs, BytesThatMayBecomeIndicesAreSmall) {
+  for (const char* text :
+       {"opset 17\ngraph g(x: uint8[3000]) -> (y) {\n  m = Max(x)\n  y = Cast(m) {to = 7}\n}",
+        "opset 17\ngraph g(x: uint8[3000], t: uint8[3000]) -> (y) {\n  y = BitShift(t, x) {direction = \"LEFT\"}\n}"})
+    EXPECT_EQ(range_of(parsed(text), {.seed = 1, .bytes = true}), (std::pair<int64_t, int64_t>(0, 7))) << text;
+}
+
 TEST(FittingSizes, AreThoseThatWeightsHave) {
   const Graph graph = parsed(R"(opset 17
 graph g(x: float32[n,c,h,w], z: float32[n,k]) -> (y, q) {

@@ -67,7 +67,7 @@ Result<std::vector<te::Array>> inputs_for(const Graph& reference, const Candidat
   fits = checked.ok();
   if (!fits) return std::move(checked).error();
   TRY(const std::vector<Tensor> tensors,
-      generate_inputs(bound, {.seed = seed, .masks = true, .even = candidate.even, .memory = memory}));
+      generate_inputs(bound, {.seed = seed, .masks = true, .bytes = true, .even = candidate.even, .memory = memory}));
   return te::to_arrays(tensors);
 }
 

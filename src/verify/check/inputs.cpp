@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 #include <memory>
+#include <set>
 
 #include "graph/bind.h"
 #include "graph/infer.h"
@@ -19,7 +20,7 @@
 namespace isomer {
 namespace {
 
-constexpr int64_t kDefaultIntegers = 8, kMasks = 2;
+constexpr int64_t kDefaultIntegers = 8, kMasks = 2, kBytes = 256;
 /// How many readers deep a value is followed.
 constexpr int kMaxDepth = 16;
 /// Of parameters that decide shapes, such as axes.
@@ -52,6 +53,11 @@ bool divides_integers(const te::Expr& expr) {
   }
 }
 
+bool shifts_bits(const te::Expr& expr) {
+  const te::Binary* binary = te::as<te::Binary>(expr);
+  return binary && (binary->op == te::BinaryOp::kShiftLeft || binary->op == te::BinaryOp::kShiftRight);
+}
+
 /// The program of a node, as far as it maps elements to elements.
 class ElementMaps {
  public:
@@ -59,6 +65,7 @@ class ElementMaps {
     for_each_body([&](const te::Expr& body) {
       te::for_each_node(body, [&](const te::Expr& e) {
         divides_ = divides_ || divides_integers(e);
+        shifts_ = shifts_ || shifts_bits(e);
         const te::Load* load = te::as<te::Load>(e);
         indexes_ = indexes_ || (load && std::any_of(load->index.begin(), load->index.end(), te::has_load));
       });
@@ -67,6 +74,9 @@ class ElementMaps {
 
   /// Elements of some input say which elements of another are read.
   bool indexes() const { return indexes_; }
+
+  /// Bits are shifted by elements of some input.
+  bool shifts() const { return shifts_; }
 
   template <class Visit>
   void for_each_body(const Visit& visit) const {
@@ -115,7 +125,8 @@ class ElementMaps {
   }
 
   const te::Program& program_;
-  bool divides_ = false, indexes_ = false;  ///< a node may have a hundred thousand inputs: each is looked at only if so
+  /// A node may have a hundred thousand inputs: each is looked at only if so.
+  bool divides_ = false, indexes_ = false, shifts_ = false;
 };
 
 /// Whether the node's types allow for this number as every element of an integer input of these dims.
@@ -150,6 +161,36 @@ class DemandSearch {
     for (const NodeId reader : consumers_[value.index]) tighten(demand, through(reader, value, depth));
     known_.emplace(value, demand);
     return demand;
+  }
+
+  /// Whether an integer may be any of its type: all that is computed of it in this type becomes no integer of a wider
+  /// one, as indices and sizes are, indexes nothing, shifts nothing, and goes into no body.
+  bool may_be_any(ValueId value) {
+    std::set<ValueId> seen = {value};
+    std::vector<ValueId> open = {value};
+    const DataType dtype = graph_.value(value).type.dtype;
+    while (!open.empty()) {
+      const ValueId read = open.back();
+      open.pop_back();
+      for (const NodeId reader : consumers_[read.index]) {
+        const auto program = program_of(graph_, reader);
+        if (!program) return false;
+        const ElementMaps maps(*program);
+        if (maps.indexes() || maps.shifts()) return false;
+        const Node& node = graph_.node(reader);
+        for (size_t k = 0; k < node.outputs.size() && k < program->outputs.size(); ++k) {
+          const ValueId made = node.outputs[k];
+          if (!made.valid()) continue;
+          const DataType its = graph_.value(made).type.dtype;
+          for (size_t i = 0; i < node.inputs.size(); ++i)
+            if (node.inputs[i] == read && is_int(its) && bit_width(its) > bit_width(dtype) &&
+                maps.carries(program->outputs[k], static_cast<int>(i)))
+              return false;
+          if (its == dtype && seen.insert(made).second) open.push_back(made);
+        }
+      }
+    }
+    return true;
   }
 
  private:
@@ -379,9 +420,11 @@ Result<std::vector<Tensor>> inputs_once(const Graph& graph, const FillOptions& o
       if (const auto known = options.demands.find(value.name); known != options.demands.end())
         tighten(demand, known->second);
       if (dtype == DataType::kBool) demand = {2, false};
-      const bool may_be_mask = (dtype == DataType::kInt32 || dtype == DataType::kInt64) && !demand.not_zero;
-      const bool is_mask = options.masks && options.seed % 2 == 1 && may_be_mask;
-      const int64_t usual = is_mask ? kMasks : kDefaultIntegers;
+      const bool is_odd = options.seed % 2 == 1 && !demand.not_zero;
+      const bool is_mask = options.masks && is_odd && (dtype == DataType::kInt32 || dtype == DataType::kInt64);
+      const bool is_any = options.bytes && is_odd && !demand.below && is_int(dtype) && bit_width(dtype) == 8 &&
+                          demands.may_be_any(graph.inputs()[i]);
+      const int64_t usual = is_mask ? kMasks : (is_any ? kBytes : kDefaultIntegers);
       const int64_t bound = demand.below.value_or(usual), low = demand.not_zero && bound > 1 ? 1 : 0;
       const bool is_even = options.even && options.fill == Fill::kRandom;
       const int64_t number = is_even ? integer_from(dtype, low, bound - low, random) : 0;
