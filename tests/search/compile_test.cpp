@@ -225,6 +225,32 @@ graph narrow(x: float32[13]) -> (a: int4[13], b: uint4[13], c: int2[13], d: uint
     }
 }
 
+TEST(Compile, PowersOfNegativeNumbersHaveTheSignOfGreatOddExponents) {
+  const Graph graph = parsed(R"(opset 15
+graph powers(x: float32[4], h: float16[4], n: int64[4], k: int16[4]) -> (y: float32[4], z: float16[4], w: float32[4]) {
+  c: int64[4] = {1, 2, -3, 16777217}
+  y = Pow(x, n)
+  z = Pow(h, k)
+  w = Pow(x, c)
+}
+)");
+  const auto result = compiled(graph);
+  ASSERT_TRUE(result.ok()) << result.error().message();
+  const std::vector<double> bases = {-1, -1, -1, -1};
+  const std::vector<te::Array> inputs = {
+      te::Array::reals(DataType::kFloat32, {4}, bases), te::Array::reals(DataType::kFloat16, {4}, bases),
+      te::Array::integers(DataType::kInt64, {4}, {16777217, 2147483646, 4503599627370497, -33554431}),
+      te::Array::integers(DataType::kInt16, {4}, {2049, 2050, 32767, -4097})};
+  const auto expected = interpret(graph, inputs, {}), found = search::run_artifact(*opened(result->artifact), inputs);
+  ASSERT_TRUE(expected.ok() && found.ok());
+  const std::vector<std::vector<double>> signs = {{-1, 1, -1, -1}, {-1, 1, -1, -1}, {-1, 1, -1, -1}};
+  for (size_t k = 0; k < signs.size(); ++k)
+    for (int64_t i = 0; i < 4; ++i) {
+      EXPECT_EQ((*expected)[k].real(i), signs[k][i]) << "output " << k << " element " << i;
+      EXPECT_EQ((*found)[k].real(i), signs[k][i]) << "output " << k << " element " << i;
+    }
+}
+
 /// A graph at the sizes of some inputs.
 Result<Graph> bound(Graph graph, const std::vector<te::Array>& inputs) {
   std::map<std::string, Dims> shapes;

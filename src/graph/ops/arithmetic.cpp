@@ -1,4 +1,7 @@
 // Add Sub Mul Div Mod Pow: broadcasting arithmetic on two operands. Min Max Sum Mean: on any number of them.
+#include <algorithm>
+#include <cmath>
+
 #include "graph/ops/common.h"
 #include "graph/ops/pattern.h"
 #include "graph/ops/registry.h"
@@ -35,15 +38,34 @@ Result<void> keep_fmod(NodeForm& form) {
   return form.unsupported("fmod 1 expected for {}, 0 found, which the opset lacks", name(form.type(0).dtype));
 }
 
-/// Integer powers wrap in 64 bits; where a float is involved the power is taken in the wider float of the two.
-Expr mixed_pow(Expr x, Expr y) {
-  const DataType result = x.dtype();
-  DataType type = DataType::kInt64;
-  if (is_float(result))
-    type = is_float(y.dtype()) && bit_width(y.dtype()) > bit_width(result) ? y.dtype() : result;
-  else if (is_float(y.dtype()))
-    type = DataType::kFloat64;
-  return te::cast(result, te::pow(te::cast(type, x), te::cast(type, y)));
+/// Up to this one all integers are numbers of the type, odd ones too.
+double whole_numbers(DataType type) {
+  switch (type) {
+    case DataType::kFloat16: return 0x1p11;
+    case DataType::kBFloat16: return 0x1p8;
+    case DataType::kFloat32: return 0x1p24;
+    default: return 0x1p53;
+  }
+}
+
+/// Integer powers wrap in 64 bits; where a float is involved the power is taken in the wider float of the two, of an
+/// integer exponent in one that holds it: whether it is odd is the sign of a power.
+DataType power_type(const OpContext& context) {
+  const DataType base = context.dtype(0), exponent = context.dtype(1);
+  if (!is_float(base)) return is_float(exponent) ? DataType::kFloat64 : DataType::kInt64;
+  if (is_float(exponent)) return bit_width(exponent) > bit_width(base) ? exponent : base;
+  const auto holds = [&, written = context.ints(1)](DataType type) {
+    const auto is_whole = [&](int64_t value) { return std::abs(static_cast<double>(value)) <= whole_numbers(type); };
+    return is_exact_cast(exponent, type) || (written && std::all_of(written->begin(), written->end(), is_whole));
+  };
+  if (base == DataType::kFloat64 || holds(base)) return base;
+  return holds(DataType::kFloat32) ? DataType::kFloat32 : DataType::kFloat64;
+}
+
+Result<te::Program> compute_pow(const OpContext& context) {
+  const DataType type = power_type(context);
+  return pointwise(
+      [type](Expr x, Expr y) { return te::cast(x.dtype(), te::pow(te::cast(type, x), te::cast(type, y))); })(context);
 }
 
 /// A balanced tree, so that no number of operands makes a deep expression.
@@ -230,7 +252,7 @@ std::vector<OpDef> arithmetic() {
        .types = {{"T", kFloats | kIndices}, {"T1", kNumeric}},
        .versions = {{13}, {12}, {7}, explicit_broadcast(1)},
        .infer = broadcast_shapes,
-       .compute = pointwise(mixed_pow),
+       .compute = compute_pow,
        .axioms = {{"Pow(a,1) = a", "equal"}}},
 
       {.name = "Min",
