@@ -58,11 +58,15 @@ class Run {
       };
     }
     std::vector<std::string> unproved;
-    for (bool is_done = false; !is_done;) {
+    SearchChoices search = choices_.search;
+    for (bool is_done = false, is_interrupted = false; !is_done;) {
       const auto start = Clock::now();
       const auto checking = [&] { return outcome.seconds["export"] + outcome.seconds["check"]; };
       const double checked = checking();
-      TRY(outcome.made, choices_.search.optimize(outcome.before, model_, derivation, settings_, setting));
+      TRY(outcome.made, search.optimize(outcome.before, model_, derivation, settings_, setting));
+      is_interrupted |= outcome.made.is_interrupted;
+      outcome.made.is_interrupted = is_interrupted;
+      if (is_interrupted) search.seconds = 0;  // it is not begun again
       outcome.seconds["optimize"] += seconds_since(start) - (checking() - checked);
       if (!choices_.has_check)
         if (auto done = write(outcome.made, outcome); !done.ok()) return std::move(done).error().within(model_);
