@@ -237,10 +237,11 @@ graph powers(x: float32[4], h: float16[4], n: int64[4], k: int16[4]) -> (y: floa
   const auto result = compiled(graph);
   ASSERT_TRUE(result.ok()) << result.error().message();
   const std::vector<double> bases = {-1, -1, -1, -1};
+  const std::vector<int64_t> longs = {16777217, 2147483646, 4503599627370497, -33554431};
+  const std::vector<int64_t> shorts = {2049, 2050, 32767, -4097};
   const std::vector<te::Array> inputs = {
       te::Array::reals(DataType::kFloat32, {4}, bases), te::Array::reals(DataType::kFloat16, {4}, bases),
-      te::Array::integers(DataType::kInt64, {4}, {16777217, 2147483646, 4503599627370497, -33554431}),
-      te::Array::integers(DataType::kInt16, {4}, {2049, 2050, 32767, -4097})};
+      te::Array::integers(DataType::kInt64, {4}, longs), te::Array::integers(DataType::kInt16, {4}, shorts)};
   const auto expected = interpret(graph, inputs, {}), found = search::run_artifact(*opened(result->artifact), inputs);
   ASSERT_TRUE(expected.ok() && found.ok());
   const std::vector<std::vector<double>> signs = {{-1, 1, -1, -1}, {-1, 1, -1, -1}, {-1, 1, -1, -1}};
