@@ -5,6 +5,7 @@
 #include "graph/infer.h"
 #include "graph/te/program.h"
 #include "verify/proof/equal_sides.h"
+#include "verify/prover/bit_question.h"
 #include "verify/prover/solver_oracle.h"
 
 namespace isomer::verify {
@@ -68,6 +69,8 @@ Result<ByElements> compare_elements(const Law& claim, const VariableTypes& types
     unlimited.may_call = false;
     if (!why_not_proved(unlimited, nullptr)) return ByElements::kByFunctions;
   }
+  TRY(const bool are_equal, have_equal_bits(sides, types, solver));
+  if (are_equal) return ByElements::kBySolver;
   TRY_VOID(solver.start_over());
   SolverOracle oracle(solver);
   const auto reason = why_not_proved(sizes, &oracle);
