@@ -7,7 +7,7 @@
 #include <map>
 #include <numeric>
 
-#include "substitutions/library/far_counterexample.h"
+#include "substitutions/library/counterexample_in_doubles.h"
 #include "substitutions/library/rule_names.h"
 #include "substitutions/library/rules_file.h"
 #include "substitutions/library/smallest_counterexample.h"
@@ -156,6 +156,8 @@ std::optional<verify::Counterexample> counterexample_of(const StatedEquation& eq
         auto check = verify::check_instance(instance(k), random, float_class, drawn);
         is_rational[k] = is_rational[k] && check && check->over_rationals;
         if (!check) break;
+        if (check->counterexample && check->in_doubles)
+          check->counterexample = stable_counterexample(instance(k), random);
         if (check->counterexample) return smallest(equation, k, *std::move(check->counterexample), random);
       }
   for (size_t k = 0; k < outputs.size(); ++k)

@@ -1,4 +1,4 @@
-#include "substitutions/library/far_counterexample.h"
+#include "substitutions/library/counterexample_in_doubles.h"
 
 #include <fmt/ranges.h>
 
@@ -8,6 +8,7 @@
 
 #include "graph/algorithms.h"
 #include "graph/infer.h"
+#include "graph/interpret.h"
 #include "graph/te/approximate.h"
 #include "graph/te/rewrite_program.h"
 #include "verify/proof/term_graph.h"
@@ -17,10 +18,12 @@ namespace {
 
 using te::Approximate;
 
-constexpr int kFarDraws = 8;             ///< every other one of positive numbers
-constexpr int64_t kParts = 8;            ///< inputs are eighths, which float16 and bfloat16 have
-constexpr int64_t kFarthest = 16;        ///< the largest
-constexpr double kFarDifference = 1e-6;  ///< what is less is no counterexample to look at
+constexpr int kFarDraws = 8;          ///< every other one of positive numbers
+constexpr int64_t kParts = 8;         ///< inputs are eighths, which float16 and bfloat16 have
+constexpr int64_t kFarthest = 16;     ///< the largest
+constexpr double kDifference = 1e-6;  ///< what is less is no counterexample to look at
+constexpr int kStableDraws = 4, kMovements = 6;
+constexpr double kNear = 2, kMovement = 0x1p-40;
 
 bool is_finite(const te::Array& array) {
   if (!is_float(array.dtype())) return true;
@@ -113,7 +116,7 @@ bool differ(const Approximate& left, const Approximate& right) {
       return distance.relative * std::abs(of) + distance.absolute;
     };
     const double most = 2 * (off(left.distance, a) + off(right.distance, b));
-    if (std::abs(a - b) > most + kFarDifference * std::max({1.0, std::abs(a), std::abs(b)})) return true;
+    if (std::abs(a - b) > most + kDifference * std::max({1.0, std::abs(a), std::abs(b)})) return true;
   }
   return false;
 }
@@ -122,6 +125,30 @@ std::string shown(const te::Array& array) {
   std::vector<double> elements;
   for (int64_t k = 0; k < array.count(); ++k) elements.push_back(array.as_double(k));
   return fmt::format("{}[{}] = {{{}}}", name(array.dtype()), fmt::join(array.dims(), ","), fmt::join(elements, ", "));
+}
+
+/// Of what has no bounds.
+bool are_apart(const te::Array& left, const te::Array& right) {
+  if (left.dims() != right.dims() || left.dtype() != right.dtype()) return true;
+  for (int64_t k = 0; k < left.count(); ++k) {
+    if (!is_float(left.dtype())) {
+      if (left.integer(k) != right.integer(k)) return true;
+      continue;
+    }
+    const double a = left.real(k), b = right.real(k);
+    if (a == b || (std::isnan(a) && std::isnan(b))) continue;
+    if (!(std::abs(a - b) <= kDifference * std::max({1.0, std::abs(a), std::abs(b)}))) return true;
+  }
+  return false;
+}
+
+verify::Counterexample counterexample(const verify::LawInstance& instance, const std::vector<te::Array>& inputs,
+                                      const te::Array& left, const te::Array& right) {
+  verify::Counterexample result{instance, {}, shown(left), shown(right)};
+  size_t k = 0;
+  for (const auto& [name, type] : instance.types)
+    result.inputs.push_back(fmt::format("{}: {}", name, shown(inputs[k++])));
+  return result;
 }
 
 }  // namespace
@@ -138,11 +165,44 @@ std::optional<verify::Counterexample> far_counterexample(const verify::LawInstan
     }
     const auto sides = outputs_of(*graph, inputs);
     if (!sides || !differ((*sides)[0], (*sides)[1])) continue;
-    verify::Counterexample result{instance, {}, shown((*sides)[0].value), shown((*sides)[1].value)};
-    size_t k = 0;
-    for (const auto& [name, type] : instance.types)
-      result.inputs.push_back(fmt::format("{}: {}", name, shown(inputs[k++])));
+    return counterexample(instance, inputs, (*sides)[0].value, (*sides)[1].value);
+  }
+  return std::nullopt;
+}
+
+std::optional<verify::Counterexample> stable_counterexample(const verify::LawInstance& instance, Random& random) {
+  const auto graph = verify::graph_of({instance.law.left, instance.law.right}, instance.types);
+  if (!graph.ok()) return std::nullopt;
+  // Near the values, where there are some.
+  const auto inputs_near = [&](const std::vector<std::vector<double>>* values) {
+    std::vector<std::vector<double>> result;
+    for (const auto& [name, type] : instance.types) {
+      std::vector<double> numbers(static_cast<size_t>(element_count(*constants(*type.shape))));
+      for (size_t k = 0; k < numbers.size(); ++k)
+        numbers[k] = values ? (*values)[result.size()][k] * (1 + random.uniform(-kMovement, kMovement))
+                            : random.uniform(-kNear, kNear);
+      result.push_back(std::move(numbers));
+    }
     return result;
+  };
+  const auto arrays = [&](const std::vector<std::vector<double>>& values) {
+    std::vector<te::Array> result;
+    for (const auto& [name, type] : instance.types)
+      result.push_back(te::Array::reals(type.dtype, *constants(*type.shape), values[result.size()]));
+    return result;
+  };
+  if (!std::ranges::all_of(instance.types, [](const auto& named) { return is_float(named.second.dtype); }))
+    return std::nullopt;
+  for (int draw = 0; draw < kStableDraws; ++draw) {
+    const auto values = inputs_near(nullptr);
+    const auto sides = interpret(*graph, arrays(values), {});
+    if (!sides.ok() || !are_apart((*sides)[0], (*sides)[1])) continue;
+    bool are_stable = true;
+    for (int movement = 0; movement < kMovements && are_stable; ++movement) {
+      const auto others = interpret(*graph, arrays(inputs_near(&values)), {});
+      are_stable = others.ok() && !are_apart((*sides)[0], (*others)[0]) && !are_apart((*sides)[1], (*others)[1]);
+    }
+    if (are_stable) return counterexample(instance, arrays(values), (*sides)[0], (*sides)[1]);
   }
   return std::nullopt;
 }
