@@ -21,7 +21,7 @@ using te::Approximate;
 constexpr int kFarDraws = 8;          ///< every other one of positive numbers
 constexpr int64_t kParts = 8;         ///< inputs are eighths, which float16 and bfloat16 have
 constexpr int64_t kFarthest = 16;     ///< the largest
-constexpr double kDifference = 1e-6;  ///< what is less is no counterexample to look at
+constexpr double kLeastApart = 1e-6;  ///< what is less is no counterexample to look at
 constexpr int kStableDraws = 4, kMovements = 6;
 constexpr double kNear = 2, kMovement = 0x1p-40;
 
@@ -116,7 +116,7 @@ bool differ(const Approximate& left, const Approximate& right) {
       return distance.relative * std::abs(of) + distance.absolute;
     };
     const double most = 2 * (off(left.distance, a) + off(right.distance, b));
-    if (std::abs(a - b) > most + kDifference * std::max({1.0, std::abs(a), std::abs(b)})) return true;
+    if (std::abs(a - b) > most + kLeastApart * std::max({1.0, std::abs(a), std::abs(b)})) return true;
   }
   return false;
 }
@@ -137,7 +137,7 @@ bool are_apart(const te::Array& left, const te::Array& right) {
     }
     const double a = left.real(k), b = right.real(k);
     if (a == b || (std::isnan(a) && std::isnan(b))) continue;
-    if (!(std::abs(a - b) <= kDifference * std::max({1.0, std::abs(a), std::abs(b)}))) return true;
+    if (!(std::abs(a - b) <= kLeastApart * std::max({1.0, std::abs(a), std::abs(b)}))) return true;
   }
   return false;
 }
