@@ -40,8 +40,8 @@ struct FillOptions {
 /// they index or the rank that they are axes of (as their readers say), else in [0, 8), or where it is asked for as
 /// masks are, of which more than 1 may overflow, or over all of a byte; without 0 where integers are divided by them;
 /// bools fair. Where a node computes what integers are divided by, inputs are drawn again until that is not 0, a few
-/// times. An input with a default keeps it, and whether it is there changes no other. Errors: an unbound dim (naming the
-/// dims), a type that has no arithmetic, more elements than fit into memory.
+/// times. An input with a default keeps it, and whether it is there changes no other. Errors: an unbound dim (naming
+/// the dims), a type that has no arithmetic, more elements than fit into memory.
 Result<std::vector<Tensor>> generate_inputs(const Graph& graph, const FillOptions& options);
 
 }  // namespace isomer
