@@ -99,7 +99,7 @@ def test_models_are_paths_bytes_or_protos(form, tmp_path, x):
 def test_optimized_models_have_proofs_and_reports(tmp_path):
     model, _ = branches()
     told = []
-    optimized = isomer.optimize(model, time="2s", progress=lambda what, left: told.append(what))
+    optimized = isomer.optimize(model, runtime="isomer", time="2s", progress=lambda what, left: told.append(what))
     assert told[0] == "reading"
     assert optimized.report["nodes_before"] == 4 and optimized.report["nodes_after"] == 3
     assert len(optimized.steps) == len(optimized.report["steps"]) > 0
