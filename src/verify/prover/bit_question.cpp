@@ -221,7 +221,7 @@ class BitWords {
     if (!te::has_load(expr)) {
       const te::Expr here = moved(expr, place.at);
       if (const auto* literal = te::as<te::Literal>(here)) return number_word(dtype, literal->value.to_int64());
-      return declared(te::print(here), dtype);
+      return declared(fmt::format("{} {}", name(dtype), te::print(here)), dtype);
     }
     if (const auto* unary = te::as<te::Unary>(expr)) {
       const MaybeWord operand = word(unary->operand, place);
