@@ -140,7 +140,8 @@ TEST(Inputs, MayBeAnyBytesInEveryOtherSetWhereThatIsAskedFor) {
 TEST(Inputs, BytesThatMayBecomeIndicesAreSmall) {
   for (const char* text :
        {"opset 17\ngraph g(x: uint8[3000]) -> (y) {\n  m = Max(x)\n  y = Cast(m) {to = 7}\n}",
-        "opset 17\ngraph g(x: uint8[3000], t: uint8[3000]) -> (y) {\n  y = BitShift(t, x) {direction = \"LEFT\"}\n}"})
+        "opset 17\ngraph g(x: uint8[3000], t: uint8[3000]) -> (y) {\n  y = BitShift(t, x) {direction = \"LEFT\"}\n}",
+        "opset 17\ngraph g(x: uint8[3000]) -> (y) {\n  f = Cast(x) {to = 1}\n  h = Sqrt(f)\n  y = Cast(h) {to = 7}\n}"})
     EXPECT_EQ(range_of(parsed(text), {.seed = 1, .bytes = true}), (std::pair<int64_t, int64_t>(0, 7))) << text;
 }
 

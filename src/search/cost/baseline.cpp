@@ -80,8 +80,7 @@ Result<Graph> Baseline::bound(Graph graph) const {
 Result<std::vector<Tensor>> Baseline::inputs(int set) const {
   TRY(const Graph there, bound(model_));
   return generate_inputs(
-      there,
-      {.seed = options_.seed + static_cast<uint64_t>(set), .masks = true, .bytes = true, .memory = options_.memory});
+      there, {.seed = options_.seed + static_cast<uint64_t>(set), .masks = true, .memory = options_.memory});
 }
 
 Result<void> Baseline::check_room() const {

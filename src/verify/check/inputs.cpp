@@ -78,6 +78,19 @@ class ElementMaps {
   /// Bits are shifted by elements of some input.
   bool shifts() const { return shifts_; }
 
+  /// Some output has elements of more than a byte that were cast to integers, one by one.
+  bool widens() const {
+    return std::ranges::any_of(program_.stages, [](const te::Stage& stage) {
+      const auto* map = std::get_if<te::MapReduce>(&stage.body);
+      return map && map->reduce.empty() && std::ranges::any_of(map->bodies, [](const te::Expr& body) {
+               return is_int(body.dtype()) && bit_width(body.dtype()) > 8 && te::any_node(body, [](const te::Expr& e) {
+                        const te::Cast* cast = te::as<te::Cast>(e);
+                        return cast && te::has_load(cast->operand);
+                      });
+             });
+    });
+  }
+
   template <class Visit>
   void for_each_body(const Visit& visit) const {
     for (const te::Stage& stage : program_.stages)
@@ -163,32 +176,25 @@ class DemandSearch {
     return demand;
   }
 
-  /// Whether an integer may be any of its type: all that is computed of it in this type becomes no integer of a wider
-  /// one, as indices and sizes are, indexes nothing, shifts nothing, and goes into no body.
+  /// Whether a byte may be any: as far as its readers and theirs are looked at, nothing that is computed of it becomes
+  /// an integer of a wider type but by a sum, as indices and sizes do, indexes something, shifts something, or goes
+  /// into a body.
   bool may_be_any(ValueId value) {
-    std::set<ValueId> seen = {value};
-    std::vector<ValueId> open = {value};
-    const DataType dtype = graph_.value(value).type.dtype;
-    while (!open.empty()) {
-      const ValueId read = open.back();
-      open.pop_back();
-      for (const NodeId reader : consumers_[read.index]) {
-        const auto program = program_of(graph_, reader);
-        if (!program) return false;
-        const ElementMaps maps(*program);
-        if (maps.indexes() || maps.shifts()) return false;
-        const Node& node = graph_.node(reader);
-        for (size_t k = 0; k < node.outputs.size() && k < program->outputs.size(); ++k) {
-          const ValueId made = node.outputs[k];
-          if (!made.valid()) continue;
-          const DataType its = graph_.value(made).type.dtype;
-          for (size_t i = 0; i < node.inputs.size(); ++i)
-            if (node.inputs[i] == read && is_int(its) && bit_width(its) > bit_width(dtype) &&
-                maps.carries(program->outputs[k], static_cast<int>(i)))
-              return false;
-          if (its == dtype && seen.insert(made).second) open.push_back(made);
+    std::set<NodeId> seen;
+    std::vector<ValueId> values = {value};
+    for (int depth = 0; depth < kMaxDepth && !values.empty(); ++depth) {
+      std::vector<ValueId> made;
+      for (const ValueId read : values)
+        for (const NodeId reader : consumers_[read.index]) {
+          if (!seen.insert(reader).second) continue;
+          const auto program = program_of(graph_, reader);
+          if (!program) return false;
+          const ElementMaps maps(*program);
+          if (maps.indexes() || maps.shifts() || maps.widens()) return false;
+          for (const ValueId output : graph_.node(reader).outputs)
+            if (output.valid()) made.push_back(output);
         }
-      }
+      values = std::move(made);
     }
     return true;
   }
