@@ -71,9 +71,9 @@ AccessPlan AccessPlans::plan(int buffer, const std::vector<Expr>& index) const {
   const Buffer& target = kernel_.buffers[buffer];
   CHECK(index.size() == target.shape.size()) << target.name << ": " << index.size() << " indices";
   // Of the last dim whose size data decide, and of those behind it, the pitch is known.
-  size_t first = index.size();
-  while (first > 0 && target.shape[--first].is_constant()) {
-  }
+  size_t first = 0;
+  for (size_t k = 0; k < index.size(); ++k)
+    if (!target.shape[k].is_constant()) first = k;
   te::Simplifier simplifier(ranges_);
   AccessPlan access;
   access.buffer = buffer;
