@@ -19,8 +19,8 @@ enum class ByElements : uint8_t {
 LawUse use_by_elements(const Term& left, const Term& right);
 
 /// What both sides' elements are, for all values of variables; of integers that are computed with, where all that is
-/// done are sums and products of them, or what bit vectors have (bit_question.h): else kNot. What is claimed is why_not_proved's (proof/equal_sides.h). Errors: a
-/// side is not well typed, the solver died.
+/// done are sums and products of them, or what bit vectors have (bit_question.h): else kNot. What is claimed is
+/// why_not_proved's (proof/equal_sides.h). Errors: a side is not well typed, the solver died.
 Result<ByElements> compare_elements(const Law& claim, const VariableTypes& types, Signatures& signatures,
                                     ArithmeticSolver& solver);
 
