@@ -8,27 +8,17 @@
 #include "graph/edit.h"
 #include "graph/equal.h"
 #include "graph/hash.h"
-#include "graph/te/symbols.h"
 
 namespace isomer {
 namespace {
 
-/// All elements known, and not all of them literals (such a value becomes a constant).
+/// All elements known, and not all of them literals (such a value becomes a constant). Floats have none to be merged
+/// by: contents are integers, which know no -0, and no proof says that floats are equal by them.
 bool has_symbolic_content(const Value& value) {
-  if (!value.content || !value.type.has_shape()) return false;
+  if (!value.content || !value.type.has_shape() || is_float(value.type.dtype)) return false;
   const auto is_literal = [](const std::optional<Dim>& element) { return element && element->is_constant(); };
   const auto is_known = [](const std::optional<Dim>& element) { return element.has_value(); };
   return std::ranges::all_of(*value.content, is_known) && !std::ranges::all_of(*value.content, is_literal);
-}
-
-/// Contents are integers: they don't know -0.
-FloatClass class_of_content(const Value& value) {
-  const auto may_be_zero = [](const std::optional<Dim>& element) {
-    const te::Interval range = te::bounds(element->expr(), range_of_size);
-    return range.low.value_or(0) <= 0 && range.high.value_or(0) >= 0;
-  };
-  return is_float(value.type.dtype) && std::ranges::any_of(*value.content, may_be_zero) ? FloatClass::kSignOfZero
-                                                                                        : FloatClass::kExact;
 }
 
 Hash128 content_hash(const Value& value) {
@@ -102,21 +92,15 @@ Result<int> merge_equal(Graph& graph, PassContext& context) {
   for (const NodeId id : order) {
     if (has_opaque(graph.node(id))) continue;
     int merged = 0;
-    FloatClass fp_class = FloatClass::kExact;
     for (const ValueId output : graph.node(id).outputs) {
       if (!output.valid()) continue;
       const ValueId leader = leaders.leader_of(output);
-      if (leader != output) {
+      if (leader != output)
         merged += merge(output, leader);
-        continue;
-      }
-      if (!has_symbolic_content(graph.value(output))) continue;
-      const FloatClass by_content = class_of_content(graph.value(output));
-      if (!context.allows(by_content) || !merge(output, leaders.leader_of_content(output))) continue;
-      fp_class = std::max(fp_class, by_content);
-      ++merged;
+      else if (has_symbolic_content(graph.value(output)))
+        merged += merge(output, leaders.leader_of_content(output));
     }
-    if (merged) context.step("merge equal", label(graph, id), fp_class);
+    if (merged) context.step("merge equal", label(graph, id));
     changes += merged;
   }
   redirects.apply();
