@@ -15,8 +15,6 @@ using te::Expr;
 using te::Statement;
 
 Result<std::vector<ValueType>> suppression_infer(const OpContext& context) {
-  const int64_t center = context.get_int("center_point_box");
-  if (center != 0 && center != 1) return context.invalid("center_point_box of 0 or 1 expected, {} found", center);
   if (context.rank(1) != 3) return context.invalid("scores of rank 3 expected, shape {} found", text(context.shape(1)));
   TRY_VOID(expect_shape(context, 0, {context.dim(1, 0), context.dim(1, 2), 4}));
   for (int i = 2; i < 5; ++i)
@@ -186,7 +184,7 @@ std::vector<OpDef> suppression() {
                   "score_threshold?:float32"},
        .outputs = {"selected_indices:int64"},
        .types = {},
-       .attributes = {with_default("center_point_box", 0)},
+       .attributes = {zero_or_one("center_point_box", 0)},
        .versions = {{10}},
        .infer = suppression_infer,
        .compute = suppression_compute},
