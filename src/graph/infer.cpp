@@ -272,6 +272,12 @@ OpContext context_of(const Graph& graph, NodeId id) {
                    });
 }
 
+int condition_count(const OpDef& op) {
+  const auto is_bool = [&](const Parameter& input) { return allowed_types(op, input.type) == kBoolean; };
+  const auto count = std::ranges::count_if(op.inputs, is_bool);
+  return count == std::ssize(op.inputs) ? 0 : static_cast<int>(count);
+}
+
 Result<void> check_schema(const OpContext& context, const Attributes& attributes) {
   TRY_VOID(check_attributes(context, attributes));
   TRY_VOID(check_arity(context));

@@ -17,6 +17,9 @@ OpContext context_of(const Graph& graph, NodeId id);
 /// Arity, element types and attributes against the row.
 Result<void> check_schema(const OpContext& context, const Attributes& attributes);
 
+/// Of the row's inputs those that are bool whatever type the others have: 1 of Where, 0 of And.
+int condition_count(const OpDef& op);
+
 /// What the row says about the outputs: one type each, checked against the limits. Unknown types where an input's rank
 /// is unknown.
 Result<std::vector<ValueType>> infer_types(const OpContext& context);

@@ -158,6 +158,12 @@ TEST_F(Equations, NumbersAreOfTheTypeOfNumbersBesideThem) {
   EXPECT_EQ(judged("c:bool[4] x[4] | Where(c,x,0) = Mul(x,Cast(c){to=1})").verdict, Verdict::kProved);
   EXPECT_EQ(judged("c:bool[4] x[4] y[4] | Where(c,Mul(x,y),Mul(x,2)) = Mul(x,Where(c,y,2))").verdict, Verdict::kProved);
   EXPECT_EQ(judged("c:bool[4] x:int64[4] | Where(c,0,x) = Where(Not(c),x,0)").verdict, Verdict::kProved);
+  // Beside a condition alone they are floats, beside a bool that may be chosen bools.
+  EXPECT_EQ(judged("c:bool[4] | Where(c,1,0) = Cast(c){to=1}").verdict, Verdict::kProved);
+  EXPECT_EQ(judged("c:bool[4] x[4] | Add(x,Where(c,1,2)) = Where(c,Add(x,1),Add(x,2))").verdict, Verdict::kProved);
+  EXPECT_EQ(judged("x[4] | Sign(x) = Where(Greater(x,0),1,Where(Less(x,0),-1,0))").verdict, Verdict::kProved);
+  EXPECT_EQ(judged("c:bool[4] d:bool[4] | Where(c,d,0) = And(c,d)").verdict, Verdict::kProved);
+  EXPECT_EQ(judged("c:bool[4] | Where(c,1,0) = c").verdict, Verdict::kRefuted);
 }
 
 TEST_F(Equations, NumbersMayBeDecimals) {
@@ -222,6 +228,11 @@ TEST_F(Equations, CounterexamplesAreSmall) {
   EXPECT_THAT(judged("x[3,4] y[3,4] | Relu(Add(x,y)) = Add(Relu(x),Relu(y))").counterexample->text(),
               HasSubstr("x: float32[1,1] = {{"));
   EXPECT_THAT(judged("x[3,4] | Exp(x) = Add(x,1)").counterexample->text(), HasSubstr("x: float32[1,1] = {{"));
+}
+
+TEST_F(Equations, OfTwoElementTypesAreRefuted) {
+  for (const std::string line : {"x[2,3] | Relu(x) = Greater(x,0)", "x[2,3] | Exp(x) = Less(x,0)", "x[4] | Less(x,0) = x"})
+    EXPECT_EQ(judged(line).verdict, Verdict::kRefuted) << line;
 }
 
 TEST_F(Equations, OfSeveralOutputsFailByOne) {

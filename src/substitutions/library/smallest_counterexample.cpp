@@ -127,7 +127,9 @@ class Shrinker {
 
   bool differs(const std::vector<te::Array>& inputs) {
     auto sides = interpret(graph_, inputs, {});
-    if (!sides.ok() || (*sides)[0].dims() != (*sides)[1].dims() || !is_float((*sides)[0].dtype())) return false;
+    if (!sides.ok() || (*sides)[0].dims() != (*sides)[1].dims() || !is_float((*sides)[0].dtype()) ||
+        (*sides)[0].dtype() != (*sides)[1].dtype())
+      return false;
     bool result = false;
     for (int64_t k = 0; k < (*sides)[0].count(); ++k) {
       const double left = (*sides)[0].real(k), right = (*sides)[1].real(k);

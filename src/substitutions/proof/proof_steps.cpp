@@ -176,7 +176,7 @@ Result<int> ProofSteps::evaluate(const Term& term, DataType dtype, Evaluated& ma
     TRY(operands[k], evaluate(application.arguments[k], dtype, made));
     types.push_back(ledger_.type(operands[k]));
   }
-  const DataType beside = verify::dtype_beside(types);
+  const DataType beside = verify::dtype_beside(types, condition_count(*application.op));
   for (size_t k = 0; k < operands.size(); ++k)
     if (operands[k] < 0) {
       TRY(operands[k], evaluate(application.arguments[k], beside, made));

@@ -3,6 +3,7 @@
 #include <limits>
 #include <set>
 
+#include "graph/infer.h"
 #include "substitutions/rewrite/match.h"
 
 namespace isomer::substitutions {
@@ -32,7 +33,8 @@ class Typing {
     }
     for (size_t k = 0; k < types.size(); ++k)
       if (pattern.arguments[k].kind == Pattern::Kind::kNumber)
-        types[k] = theory.signatures().type_id(ValueType::tensor(theory.dtype_beside(types), {}));
+        types[k] = theory.signatures().type_id(
+            ValueType::tensor(theory.dtype_beside(types, condition_count(*pattern.op)), {}));
     const auto& applied =
         theory.signatures().apply(operation_of(pattern, values_, substitution_.integers, theory.signatures()), types);
     if (!applied.ok() || pattern.output >= static_cast<int>(applied->types.size()) ||

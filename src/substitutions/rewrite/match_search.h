@@ -6,6 +6,7 @@
 #include <functional>
 #include <optional>
 
+#include "graph/infer.h"
 #include "substitutions/rewrite/match.h"
 #include "util/check.h"
 #include "verify/proof/law_family.h"
@@ -166,7 +167,7 @@ class MatchSearch {
     for (size_t k = 0; k < arguments.size(); ++k)
       if (const int value = arguments[turned ? 1 - k : k]; value >= 0)
         (is_number(pattern.arguments[k]) ? numbers : others).push_back(program_.value(value).type);
-    const DataType dtype = program_.theory().dtype_beside(others);
+    const DataType dtype = program_.theory().dtype_beside(others, condition_count(*pattern.op));
     return std::all_of(numbers.begin(), numbers.end(),
                        [&](int type) { return program_.theory().signatures().type(type).dtype == dtype; });
   }

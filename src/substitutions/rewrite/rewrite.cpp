@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "graph/infer.h"
+
 namespace isomer::substitutions {
 
 std::optional<int> Rewrite::application(int operation, std::span<const Operand> operands, int output) {
@@ -9,7 +11,7 @@ std::optional<int> Rewrite::application(int operation, std::span<const Operand> 
   std::vector<int> arguments, types;
   for (const Operand& operand : operands)
     if (!operand.number) types.push_back(program_.value(operand.value).type);
-  const DataType dtype = theory.dtype_beside(types);
+  const DataType dtype = theory.dtype_beside(types, condition_count(*theory.signatures().operation(operation).op));
   types.clear();
   for (const Operand& operand : operands) {
     arguments.push_back(operand.number ? program_.add_number(*operand.number, dtype) : operand.value);

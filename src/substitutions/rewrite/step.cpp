@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "graph/infer.h"
 #include "substitutions/rewrite/rewrite.h"
 
 namespace isomer::substitutions {
@@ -100,7 +101,8 @@ class StepChecker {
       types.push_back(program_.value(operands[k]).type);
       if (!is_number(application.arguments[k])) of_tensors.push_back(types.back());
     }
-    const int number_type = theory_.signatures().type_id(ValueType::tensor(theory_.dtype_beside(of_tensors), {}));
+    const int number_type = theory_.signatures().type_id(
+        ValueType::tensor(theory_.dtype_beside(of_tensors, condition_count(*application.op)), {}));
     for (size_t k = 0; k < operands.size(); ++k)
       if (!stands(application.arguments[k], operands[k]) ||
           (is_number(application.arguments[k]) && types[k] != number_type))

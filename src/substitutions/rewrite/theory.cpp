@@ -31,9 +31,9 @@ std::vector<Dim*> symbolic_integers(verify::Parameters& parameters) {
 
 }  // namespace
 
-DataType Theory::dtype_beside(std::span<const int> types) {
-  return verify::dtype_beside(
-      std::views::transform(types, [&](int id) -> const ValueType& { return signatures().type(id); }));
+DataType Theory::dtype_beside(std::span<const int> types, int conditions) {
+  const auto type_of = [&](int id) -> const ValueType& { return signatures().type(id); };
+  return verify::dtype_beside(std::views::transform(types, type_of), conditions);
 }
 
 std::optional<int> Theory::constant_form(int operation, std::span<const int> types) {

@@ -19,8 +19,8 @@ class Theory : public Laws {
  public:
   using Laws::Laws;
 
-  /// The element type that a number has among operands of these types.
-  DataType dtype_beside(std::span<const int> types);
+  /// The element type that a number has among operands of these types, `conditions` of them bools of their own.
+  DataType dtype_beside(std::span<const int> types, int conditions = 0);
   /// The same operation with numbers for all its integers, as a node needs them; nothing where there is none.
   std::optional<int> constant_form(int operation, std::span<const int> types);
   /// The same whatever else the theory was asked.

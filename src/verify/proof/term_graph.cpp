@@ -133,7 +133,7 @@ Result<T> with_context(const Term::Application& application, std::span<const Val
     if (const auto* argument = std::get_if<size_t>(&source)) {
       input.type = arguments[*argument];
       if (input.type.is_tensor() && input.type.dtype == DataType::kUndefined)
-        input.type.dtype = dtype_beside(arguments);
+        input.type.dtype = dtype_beside(arguments, condition_count(*application.op));
     } else if (const auto* integers = std::get_if<IntegerInput>(&source)) {
       contents[k].assign(integers->elements.begin(), integers->elements.end());
       input.type = ValueType::tensor(DataType::kInt64, Shape(integers->dims.begin(), integers->dims.end()));
@@ -209,7 +209,7 @@ class GraphBuilder {
     }
     for (size_t k = 0; k < arguments.size(); ++k) {
       if (arguments[k].valid()) continue;
-      TRY(arguments[k], value_of(application.arguments[k], dtype_beside(types)));
+      TRY(arguments[k], value_of(application.arguments[k], dtype_beside(types, condition_count(*application.op))));
     }
     Node node;
     node.op = application.op;

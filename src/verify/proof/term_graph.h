@@ -15,13 +15,16 @@ namespace isomer::verify {
 /// The value of an attribute as terms write it; nothing where they can't (tensors, graphs, -0.0).
 std::optional<Parameter> parameter_of(const Attribute& attribute);
 
-/// The element type that a number has among these operands: that of the tensors, not bool where one is of numbers.
+/// The element type that a number has among these operands: that of the tensors, bool where all are but `conditions`.
 template <class Types>
-DataType dtype_beside(const Types& operands) {
-  for (const DataType passed_over : {DataType::kBool, DataType::kUndefined})
-    for (const ValueType& type : operands)
-      if (type.is_tensor() && type.dtype != DataType::kUndefined && type.dtype != passed_over) return type.dtype;
-  return DataType::kFloat32;
+DataType dtype_beside(const Types& operands, int conditions = 0) {
+  DataType result = DataType::kFloat32;
+  for (const ValueType& type : operands) {
+    if (!type.is_tensor() || type.dtype == DataType::kUndefined) continue;
+    if (type.dtype != DataType::kBool) return type.dtype;
+    if (conditions-- <= 0) result = DataType::kBool;
+  }
+  return result;
 }
 
 /// The types of an application's outputs, as its row infers them from those of its arguments. Dims may be symbolic;

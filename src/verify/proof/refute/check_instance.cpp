@@ -184,12 +184,13 @@ std::optional<Comparison> compare_doubles(const Sides& graph, const LawInstance&
   }
   const auto sides = interpret(graph.graph, inputs, {});
   if (!sides.ok() || !is_float((*sides)[0].dtype()) || (*sides)[0].dims() != (*sides)[1].dims()) return std::nullopt;
+  result.is_same = (*sides)[0].dtype() == (*sides)[1].dtype();
   const auto text = [](const te::Array& array) {
     std::vector<double> values;
-    for (int64_t k = 0; k < array.count(); ++k) values.push_back(array.real(k));
+    for (int64_t k = 0; k < array.count(); ++k) values.push_back(array.as_double(k));
     return fmt::format("[{}] = {{{}}}", fmt::join(array.dims(), ","), fmt::join(values, ", "));
   };
-  for (int64_t k = 0; k < (*sides)[0].count(); ++k) {
+  for (int64_t k = 0; result.is_same && k < (*sides)[0].count(); ++k) {
     const double left = (*sides)[0].real(k), right = (*sides)[1].real(k);
     const bool are_finite = std::isfinite(left) && std::isfinite(right);
     const bool is_close = are_finite
