@@ -245,7 +245,8 @@ def compile(model, output, *, target="cpu", level=None, time=None, dims=None, sh
 
     Args:
         output: The artifact's path.
-        target: "cpu", "cpu=NAME" as LLVM calls it, "cuda=sm_90a", or several by commas.
+        target: "cpu", "cpu=NAME" as LLVM calls it, "cuda=sm_90a", or several by commas. Behind a GPU "+tf32": tensor
+            cores may round factors of products of floats to 11 significant bits.
         level: As in `isomer.optimize`; other ways to cut the model into kernels are measured at 3. None: 3, for GPUs 2.
         time: Of the whole call.
         dims: Sizes of symbolic dims; where one has several, {"batch": (1, 8, 32)}, the artifact has a variant for each.

@@ -9,6 +9,7 @@
 #include "cli/load_model.h"
 #include "cli/model_inputs.h"
 #include "cli/settings.h"
+#include "driver/check_code.h"
 #include "search/code/run_artifact.h"
 #include "verify/check/check_json.h"
 #include "verify/check/equivalence.h"
@@ -139,8 +140,10 @@ Result<Equivalence> compare_with_artifact(const std::string& model_file, const s
     return run_paired(artifact, artifact_file, pairs, inputs);
   };
   const auto nothing = []() -> Result<void> { return {}; };
+  ComparisonEffort effort = effort_of(options);
+  effort.strictness.reach = reach_of(artifact.session->variant());
   TRY(Equivalence result, on_inputs(model.graph, model_file, options, nothing, [&](const InputsOf& inputs, int runs) {
-        return compare_with(model.graph, run, inputs, runs, effort_of(options));
+        return compare_with(model.graph, run, inputs, runs, effort);
       }));
   if (result.difference && is_exchanged(options)) exchange(*result.difference);
   return result;
@@ -154,6 +157,8 @@ Result<Equivalence> compare_artifacts(const CompareOptions& options) {
   TRY(const Pairs pairs, pair_up(candidate.interface, reference.interface, options));
   TRY_VOID(bind_like(candidate.interface, options.candidate, reference.interface));
   TRY(const InputSets sets, input_sets(reference.interface, options.reference, options, reference.demands));
+  const double units =
+      kUnits * std::max(reach_of(reference.session->variant()), reach_of(candidate.session->variant()));
   Equivalence result;
   for (const auto& inputs : sets) {
     TRY(const auto expected, in_file(search::run_artifact(*reference.session, inputs), options.reference));
@@ -165,7 +170,7 @@ Result<Equivalence> compare_artifacts(const CompareOptions& options) {
       break;
     }
     for (size_t i = 0; i < expected.size(); ++i)
-      compare_in_units(reference.interface.value(reference.interface.outputs()[i]), expected[i], (*found)[i], kUnits,
+      compare_in_units(reference.interface.value(reference.interface.outputs()[i]), expected[i], (*found)[i], units,
                        result);
     if (result.difference) break;
   }

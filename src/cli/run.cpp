@@ -10,6 +10,7 @@
 #include "cli/load_model.h"
 #include "cli/model_inputs.h"
 #include "cli/numpy_file.h"
+#include "cli/search_options.h"
 #include "cli/settings.h"
 #include "driver/code_of_model.h"
 #include "driver/staging_folder.h"
@@ -30,6 +31,7 @@ using nlohmann::json;
 
 struct RunOptions : CommonOptions {
   InputOptions inputs;
+  CompileChoices choices;  ///< the target
   std::string file;
   std::string save_outputs;
   bool interpret = false;
@@ -204,7 +206,7 @@ Result<void> check_run_fits(const runtime::Session& session, const RunOptions& o
 /// Compiled in memory; what can't be compiled is interpreted, with a note why.
 Result<std::unique_ptr<runtime::Session>> session_of(const LoadedModel& model, const RunOptions& options) {
   TRY(const Settings settings, settings_of(options));
-  auto compiled = code_of_model(model, options.file, settings, {});
+  auto compiled = code_of_model(model, options.file, settings, options.choices);
   if (!compiled.ok()) {
     if (compiled.error().kind != ErrorKind::kUnsupported) return std::move(compiled).error();
     note(options, "isomer: interpreting: {}", sentence_of(compiled.error()));
@@ -261,8 +263,12 @@ Result<Ran> run_artifact_file(const RunOptions& options) {
 }
 
 Result<void> run(const RunOptions& options) {
-  if (options.interpret && is_artifact(options.file))
-    return Error{ErrorKind::kUsage, "--interpret", "a model expected, '" + options.file + "' is compiled already"};
+  const char* of_models = options.interpret                 ? "--interpret"
+                          : options.choices.tf32            ? "--tf32"
+                          : options.choices.target != "cpu" ? "--target"
+                                                            : nullptr;
+  if (of_models && is_artifact(options.file))
+    return Error{ErrorKind::kUsage, of_models, "a model expected, '" + options.file + "' is compiled already"};
   for (const char* ending : {".npy", ".pb"})
     if (has_ending(options.save_outputs, ending))
       return Error{ErrorKind::kUsage, "--save-outputs",
@@ -292,6 +298,7 @@ void add_run(CLI::App& app, int& exit) {
   command->add_option("--save-outputs", options->save_outputs, "A folder (output_0.pb, …) or FILE.npz");
   command->add_flag("--interpret", options->interpret,
                     "Run a model in the double-precision interpreter, not as machine code");
+  add_target_options(*command, options->choices);
   options->add_to(*command);
   options->inputs.add_to(*command);
   command->callback([options, &exit] {

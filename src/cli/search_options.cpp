@@ -93,11 +93,18 @@ void add_backend_options(CLI::App& app, SearchChoices& choices) {
   app.add_option("--onnxruntime", choices.onnxruntime, "ONNX Runtime's shared library");
 }
 
-void add_compile_options(CLI::App& app, CompileChoices& choices) {
+void add_target_options(CLI::App& app, CompileChoices& choices) {
   app.add_option(
          "--target", choices.target,
          "cpu, cpu=NAME as LLVM calls it, cuda (the GPU here) or cuda=sm_90a; of compile also several: cuda=sm_90a,cpu")
       ->capture_default_str();
+  app.add_flag(
+      "--tf32", choices.tf32,
+      "Let tensor cores of a GPU round factors of products of floats to 11 significant bits (cuda=sm_90a+tf32)");
+}
+
+void add_compile_options(CLI::App& app, CompileChoices& choices) {
+  add_target_options(app, choices);
   app.add_option("--level", choices.level,
                  fmt::format("Of optimization; 3: searched over proved rules and measured (default: {}; 2 with "
                              "--schedule or for a GPU)",

@@ -15,7 +15,9 @@ CLI::Option* add_duration_option(CLI::App& app, double& seconds, const std::stri
 /// --time of the whole command.
 CLI::Option* add_time_option(CLI::App& app, std::optional<double>& seconds, const std::string& description);
 
-/// With those of its search.
+/// --target, --tf32.
+void add_target_options(CLI::App& app, CompileChoices& choices);
+/// With those of the target and of the search.
 void add_compile_options(CLI::App& app, CompileChoices& choices);
 /// --graphs.
 void add_graphs_option(CLI::App& app, CompileChoices& choices);

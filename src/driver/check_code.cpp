@@ -1,5 +1,6 @@
 #include "driver/check_code.h"
 
+#include <algorithm>
 #include <new>
 
 #include "driver/load_artifact.h"
@@ -36,8 +37,11 @@ Result<CodeCheck> compared(const Graph& model, const search::Compilation& code, 
   };
   const auto run = [&](std::span<const te::Array> given) { return search::run_artifact(*session, given); };
   const auto is_enough = [&] { return Clock::now() >= options.until || coverage_of(code, *session).is_complete(); };
-  const ComparisonEffort effort{
-      .threads = options.threads, .until = options.until, .memory = options.memory, .is_enough = is_enough};
+  const ComparisonEffort effort{.threads = options.threads,
+                                .strictness = {.reach = reach_of(session->variant())},
+                                .until = options.until,
+                                .memory = options.memory,
+                                .is_enough = is_enough};
   auto equivalence = compare_with(model, run, inputs, kMostRuns, effort);
   if (!equivalence.ok() && equivalence.error().kind == ErrorKind::kInvalid)
     return unsupported("", "seeded inputs on which the model runs expected, found: {}", equivalence.error().message());
@@ -46,6 +50,12 @@ Result<CodeCheck> compared(const Graph& model, const search::Compilation& code, 
 }
 
 }  // namespace
+
+double reach_of(const runtime::Variant& variant) {
+  constexpr double kOfTf32 = 1 << 13;
+  const auto& features = variant.target.features;
+  return std::ranges::find(features, runtime::kTf32) == features.end() ? 1 : kOfTf32;
+}
 
 bool can_check(const kernel::Target& target) {
   return std::holds_alternative<kernel::CudaTarget>(target) || search::runs_here(target);

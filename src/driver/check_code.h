@@ -1,6 +1,7 @@
 // Code against the meaning of the model that it was made of. Tests: tests/cli, tests/driver
 #pragma once
 
+#include "runtime/artifact.h"
 #include "search/code/coverage.h"
 #include "util/clock.h"
 #include "util/memory_limit.h"
@@ -24,6 +25,9 @@ struct CodeCheck {
 /// Whether code for a target can be checked here: a GPU that is not here has plain loops in its place
 /// (Compilation::plain).
 bool can_check(const kernel::Target& target);
+
+/// Strictness::reach of what code makes: tensor cores (kernel/mma.h) may have rounded floats to 11 bits instead of 24.
+double reach_of(const runtime::Variant& variant);
 
 /// The artifact of a compilation against the interpreter on the model as it was read. Errors (kUnsupported, which say
 /// that --no-check skips the check): memory; no inputs are found on which the model runs.

@@ -17,7 +17,8 @@
 namespace isomer {
 
 Result<kernel::Target> CompileChoices::parsed_target() const {
-  auto parsed = search::parse_target(target);
+  const bool adds = tf32 && search::is_gpu_target(target) && !target.ends_with(search::kRoundsToTf32);
+  auto parsed = search::parse_target(adds ? target + std::string(search::kRoundsToTf32) : target);
   if (parsed.ok()) return parsed;
   Error error = std::move(parsed).error().within("--target");
   error.kind = ErrorKind::kUsage;

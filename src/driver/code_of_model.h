@@ -10,6 +10,7 @@ namespace isomer {
 
 struct CompileChoices {
   std::string target = "cpu";
+  bool tf32 = false;                   ///< as if kRoundsToTf32 stood behind a GPU
   std::optional<int> level;            ///< nothing: as the command has it
   std::vector<std::string> without;    ///< parts to leave out
   std::vector<std::string> plan;       ///< VALUE=together, apart, channels-last or row-major

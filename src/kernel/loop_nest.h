@@ -44,7 +44,7 @@ struct Buffer {
   /// Elements without use behind each row of the last dim, once the buffer has its size: rows begin in other banks of
   /// shared memory then.
   int64_t row_gap = 0;
-  /// In shared memory, of halves: pieces of 16 bytes of the last dim's rows change places within their row from line of
+  /// In shared memory: pieces of 16 bytes of the last dim's rows change places within their row from line of
   /// 128 bytes to line, so that neither a row nor a column of pieces lies in one bank. Rows are of 32 to 128 bytes.
   bool is_swizzled = false;
   /// An input that is known when code is made, without infinities and NaN: what depends on such inputs alone is

@@ -29,6 +29,7 @@ struct Machine {
   /// Integers of a word whose products an instruction adds up: 4 bytes, 2 of 16 bits; 0: none.
   int word_parts = 0;
   int threads = 1;
+  bool tf32 = false;  ///< factors of products of floats may be rounded to tf32, on a GPU
   // False, to measure what they give:
   bool packing = true;      ///< operands are copied into the order in which tiles read them
   bool micro_tiles = true;  ///< results of reductions are held in registers, tiles of them

@@ -1,5 +1,7 @@
 #include "kernel/mma.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "kernel/tree.h"
@@ -7,12 +9,12 @@
 namespace isomer::kernel {
 namespace {
 
-/// The type of a half that is read from memory and converted to float32; kUndefined: it is none.
-DataType half_of(const Expr& factor) {
+/// What is read from memory as a float32, converted perhaps; empty: it is not.
+Expr read_by(const Expr& factor) {
+  if (factor.dtype() != DataType::kFloat32) return {};
   const auto* cast = te::as<te::Cast>(factor);
-  if (!cast || factor.dtype() != DataType::kFloat32 || !te::as<te::Load>(cast->operand)) return DataType::kUndefined;
-  const DataType type = cast->operand.dtype();
-  return type == DataType::kFloat16 || type == DataType::kBFloat16 ? type : DataType::kUndefined;
+  const Expr& read = cast ? cast->operand : factor;
+  return te::as<te::Load>(read) ? read : Expr();
 }
 
 bool reads(const Expr& expr, const Loop* loop) { return loop && expr && depends_on(expr, loop->variable); }
@@ -24,9 +26,9 @@ class MmaRecognition {
 
   /// `around`: the loops around the marked one.
   Result<MmaCall> call(const std::vector<const Loop*>& around) && {
-    if (te::as_constant(steps_.extent) != kMmaSteps) return none("16 steps");
     TRY_VOID(find_block());
     TRY_VOID(find_operands());
+    if (te::as_constant(steps_.extent) != call_.shape->steps) return none(fmt::format("{} steps", call_.shape->steps));
     TRY_VOID(find_threads(around));
     if (reads(call_.rows_element, call_.thread_x)) std::swap(call_.rows_element, call_.columns_element);
     TRY_VOID(find_tile());
@@ -40,7 +42,8 @@ class MmaRecognition {
 
  private:
   Error none(std::string_view expected) const {
-    return invalid(fmt::format("k{}", steps_.variable), "{} expected of a loop for {}", expected, kMmaName);
+    return invalid(fmt::format("k{}", steps_.variable), "{} expected of a loop for {}", expected,
+                   call_.shape ? call_.shape->name : "tensor cores");
   }
 
   Result<void> find_block() {
@@ -62,11 +65,12 @@ class MmaRecognition {
   /// As they are written; which one has rows is not known yet.
   Result<void> find_operands() {
     const Expr product = bind_iterators(*call_.block, call_.block->bodies[0]);
-    if (!is_product_of_halves(product)) return none("a product of two halves of one type");
+    call_.shape = mma_of(product);
+    if (!call_.shape) return none("a product of two halves of one type, or of two floats,");
     const auto* times = te::as<te::Binary>(product);
-    call_.rows_element = te::as<te::Cast>(times->left)->operand;
-    call_.columns_element = te::as<te::Cast>(times->right)->operand;
-    call_.is_bfloat = call_.rows_element.dtype() == DataType::kBFloat16;
+    call_.rows_element = read_by(times->left);
+    call_.columns_element = read_by(times->right);
+    call_.operands = call_.rows_element.dtype();
     return {};
   }
 
@@ -122,10 +126,23 @@ class MmaRecognition {
 
 }  // namespace
 
-bool is_product_of_halves(const Expr& product) {
+const MmaShape* mma_shape(std::string_view name) {
+  for (const MmaShape* shape : {&kMmaOfHalves, &kMmaOfFloats})
+    if (shape->name == name) return shape;
+  return nullptr;
+}
+
+const MmaShape* mma_of(const Expr& product) {
   const auto* times = te::as<te::Binary>(product);
-  return times && times->op == te::BinaryOp::kMul && half_of(times->left) != DataType::kUndefined &&
-         half_of(times->left) == half_of(times->right);
+  if (!times || times->op != te::BinaryOp::kMul) return nullptr;
+  const Expr left = read_by(times->left), right = read_by(times->right);
+  if (!left || !right || left.dtype() != right.dtype()) return nullptr;
+  switch (left.dtype()) {
+    case DataType::kFloat16:
+    case DataType::kBFloat16: return &kMmaOfHalves;
+    case DataType::kFloat32: return &kMmaOfFloats;
+    default: return nullptr;
+  }
 }
 
 Result<MmaCall> mma_call(const Kernel& kernel, const Loop& steps, const std::vector<const Loop*>& around) {

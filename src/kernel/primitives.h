@@ -100,7 +100,8 @@ Result<void> set_scope(Kernel& kernel, const std::string& buffer, const std::str
 
 /// So many elements without use stand between rows of the last dim of a buffer that is shared.
 Result<void> storage_align(Kernel& kernel, const std::string& buffer, int64_t gap);
-/// Pieces of rows of a shared buffer of halves lie in other places of their row from row to row (Buffer::is_swizzled).
+/// Pieces of rows of a shared buffer, of 16 bytes, lie in other places of their row from row to row
+/// (Buffer::is_swizzled).
 Result<void> swizzle(Kernel& kernel, const std::string& buffer);
 
 // Layouts (primitives_layout.cpp)

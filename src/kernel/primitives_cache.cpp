@@ -255,8 +255,9 @@ Result<void> storage_align(Kernel& kernel, const std::string& name, int64_t gap)
 
 Result<void> swizzle(Kernel& kernel, const std::string& name) {
   TRY(const int buffer, find_buffer(kernel, name));
-  if (kernel.buffers[buffer].scope != Scope::kShared || bit_width(kernel.buffers[buffer].dtype) != 16)
-    return invalid(name, "halves in shared memory expected");
+  const int bits = bit_width(kernel.buffers[buffer].dtype);
+  if (kernel.buffers[buffer].scope != Scope::kShared || (bits != 16 && bits != 32))
+    return invalid(name, "elements of 16 or 32 bits in shared memory expected");
   kernel.buffers[buffer].is_swizzled = true;
   return {};
 }

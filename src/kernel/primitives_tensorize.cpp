@@ -13,13 +13,13 @@ Result<void> tensorize(Kernel& kernel, LoopId id, const std::string& tile) {
     outermost.loop().annotations[kMicroKernel] = static_cast<int64_t>(k);
     return check_micro_kernels(kernel);
   }
-  if (tile == kMmaName) {
+  if (const MmaShape* shape = mma_shape(tile)) {
     outermost.loop().annotations[kMma] = 1;
     std::vector<const Loop*> around;
     for (const Loop* loop : outermost.loops())
       if (loop != &outermost.loop()) around.push_back(loop);
     TRY(const MmaCall call, mma_call(kernel, outermost.loop(), around));
-    (void)call;
+    if (call.shape != shape) return invalid(tile, "{} expected for such operands", call.shape->name);
     return {};
   }
   TRY(const TileName name, parse_tile_name(tile));

@@ -30,6 +30,7 @@ struct CpuTarget {
 /// (tests/cuda).
 struct CudaTarget {
   std::string arch;
+  bool tf32 = false;  ///< factors of products of floats may be rounded to tf32: to 11 significant bits
 };
 
 using Target = std::variant<CpuTarget, CudaTarget>;

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 #include "cuda/clang.h"
 #include "cuda/native.h"
 #include "graph/te/array.h"
@@ -44,7 +46,9 @@ Subject subject_of(const std::string& text, DataType type, const std::vector<Dim
   Kernel lowered = *lower(*te::parse_program(text), types);
   Preferring preferring;
   Given given(decisions, preferring);
-  Kernel scheduled = kernel::scheduled(Schedule(lowered), gpu_space(), Machine(), given).schedule.finish();
+  Machine machine;
+  machine.tf32 = true;
+  Kernel scheduled = kernel::scheduled(Schedule(lowered), gpu_space(), machine, given).schedule.finish();
   CudaKernel code = ok(emit_cuda(scheduled, name));
   return {std::move(lowered), std::move(scheduled), std::move(code), std::move(inputs)};
 }
@@ -116,6 +120,69 @@ TEST(TensorCores, ProductsOfHalvesAreExact) {
   expect_exact(subjects);
 }
 
+/// As tf32, which has small integers.
+TEST(TensorCores, ProductsOfFloatsAreExact) {
+  Random random(55);
+  std::vector<Subject> subjects;
+  for (const auto& [m, n, k] :
+       std::vector<std::array<int64_t, 3>>{{128, 64, 64}, {40, 72, 24}, {16, 49, 8}, {97, 131, 40}, {256, 24, 48}}) {
+    Subject& subject =
+        subjects.emplace_back(product_of(DataType::kFloat32, m, n, k, random, fmt::format("f{}_", subjects.size())));
+    EXPECT_THAT(subject.code.text, testing::HasSubstr("op::mma_tf32(")) << subject.code.text;
+  }
+  EXPECT_THAT(subjects[0].code.text, testing::HasSubstr("op::load_matrices<"));
+  for (const std::map<std::string, int64_t>& decisions :
+       {std::map<std::string, int64_t>{{"s0.stages", 1}}, {{"s0.stages", 4}, {"s0.columns", 2}}, {{"s0.parts", 4}}})
+    subjects.push_back(
+        product_of(DataType::kFloat32, 48, 64, 64, random, fmt::format("f{}_", subjects.size()), decisions));
+  expect_exact(subjects);
+}
+
+/// To the nearest number of 11 bits, ties away from zero.
+TEST(TensorCores, RoundFloatsToTf32) {
+  constexpr int64_t kSize = 16;
+  Random random(56);
+  Subject subject = product_of(DataType::kFloat32, kSize, kSize, kSize, random, "f");
+  const std::vector<std::pair<double, double>> rounded = {{1 + 0x1p-11, 1 + 0x1p-10},
+                                                          {-1 - 0x1p-11, -1 - 0x1p-10},
+                                                          {1 + 0x1p-12, 1},
+                                                          {1 + 0x1.8p-11, 1 + 0x1p-10},
+                                                          {1 + 0x1.8p-10, 1 + 0x1p-9},
+                                                          {2 - 0x1p-23, 2},
+                                                          {-0x1p100, -0x1p100},
+                                                          {3, 3}};
+  std::vector<double> left(kSize * kSize), right(kSize * kSize), expected(kSize * kSize);
+  for (size_t k = 0; k < left.size(); ++k) std::tie(left[k], expected[k]) = rounded[k % rounded.size()];
+  for (size_t k = 0; k < kSize; ++k) right[k * (kSize + 1)] = 1;
+  const auto matrix = [&](const std::vector<double>& values) {
+    return Tensor::from_doubles(DataType::kFloat32, {kSize, kSize}, values);
+  };
+  subject.inputs = {matrix(left), matrix(right),
+                    Tensor::from_doubles(DataType::kFloat32, {kSize}, std::vector<double>(kSize))};
+  const RunnableCode runnable(subject.code.text, functions_of(subject));
+  const auto runs = runnable.run(subject.scheduled, subject.code, subject.inputs);
+  ASSERT_FALSE(runs.empty());
+  for (const EmulatedRun& found : runs)
+    for (size_t k = 0; k < expected.size(); ++k)
+      EXPECT_EQ(found.outputs[0].real(static_cast<int64_t>(k)), expected[k]) << k;
+}
+
+/// Who has not granted it gets products of floats.
+TEST(TensorCores, FloatsAreNotRoundedUnasked) {
+  const std::vector<TaskType> types(2, TaskType{DataType::kFloat32, Shape{64, 64}});
+  const std::string text =
+      "s0 = reduce [64, 64] over [64] with sum:float32 { in0[i0, r0]:float32*in1[r0, i1]:float32 }\noutput s0\n";
+  const Kernel kernel = *lower(*te::parse_program(text), types);
+  Preferring preferring;
+  const auto code = [&](bool tf32) {
+    Machine machine;
+    machine.tf32 = tf32;
+    return ok(emit_cuda(scheduled(Schedule(kernel), gpu_space(), machine, preferring).schedule.finish(), "f")).text;
+  };
+  EXPECT_THAT(code(false), testing::Not(testing::HasSubstr("op::mma")));
+  EXPECT_THAT(code(true), testing::HasSubstr("op::mma_tf32("));
+}
+
 /// Channels apart, last or not, images of a batch together, with and without stages, in shared memory that is asked
 /// for.
 TEST(TensorCores, ConvolutionsOfHalvesAreExact) {
@@ -140,6 +207,23 @@ TEST(TensorCores, ConvolutionsOfHalvesAreExact) {
     }
   }
   EXPECT_THAT(subjects[5].code.text, testing::HasSubstr("ISOMER_ASKED_MEMORY(asked"));
+  expect_exact(subjects);
+}
+
+TEST(TensorCores, ConvolutionsOfFloatsAreExact) {
+  Random random(57);
+  std::vector<Subject> subjects;
+  for (const auto& [batch, channels, size, filters, stride, decisions] :
+       std::vector<std::tuple<int64_t, int64_t, int64_t, int64_t, int64_t, std::map<std::string, int64_t>>>{
+           {1, 16, 6, 32, 1, {}},
+           {2, 24, 5, 16, 1, {{"s0.channels_last", 0}, {"s0.images", 2}, {"s0.columns", 4}, {"s0.stages", 3}}},
+           {4, 8, 5, 16, 1, {{"s0.channels_last", 1}, {"s0.images", 4}, {"s0.columns", 8}, {"s0.stages", 4}}},
+           {2, 16, 9, 16, 2, {{"s0.channels_last", 1}, {"s0.images", 1}, {"s0.columns", 16}, {"s0.stages", 2}}},
+           {1, 32, 5, 16, 1, {{"s0.channels_apart", 0}, {"s0.stages", 2}}}}) {
+    Subject& subject = subjects.emplace_back(convolution_of(DataType::kFloat32, batch, channels, size, filters, stride,
+                                                            decisions, random, fmt::format("f{}_", subjects.size())));
+    EXPECT_THAT(subject.code.text, testing::HasSubstr("op::mma_tf32(")) << subject.code.text;
+  }
   expect_exact(subjects);
 }
 
@@ -178,9 +262,9 @@ TEST(TensorCores, StagesNeedAllTheirWaits) {
 }
 
 /// The emulator's own map of lanes (PTX ISA 9.7.14.5) against the code generator's: swapped registers are found.
-TEST(TensorCores, SwappedLanesAndRegistersAreFound) {
+void expect_swaps_found(DataType type, const std::string& mma) {
   Random random(52);
-  const Subject subject = product_of(DataType::kFloat16, 64, 64, 32, random, "f", {{"s0.threads_y", 16}});
+  const Subject subject = product_of(type, 64, 64, 32, random, "f", {{"s0.threads_y", 16}});
   const auto expected = ok(run(subject.lowered, subject.inputs, host_target()));
   const auto is_found = [&](const std::string& text) {
     const EmulatedLibrary library(text, functions_of(subject));
@@ -189,7 +273,7 @@ TEST(TensorCores, SwappedLanesAndRegistersAreFound) {
   };
   EXPECT_FALSE(is_found(subject.code.text));
   const auto mutant = [&](std::string_view from, std::string_view to) {
-    const size_t call = subject.code.text.find("op::mma_f16("), at = subject.code.text.find(from, call);
+    const size_t call = subject.code.text.find(mma), at = subject.code.text.find(from, call);
     EXPECT_NE(at, std::string::npos) << from;
     return std::string(subject.code.text).replace(at, from.size(), to);
   };
@@ -204,6 +288,11 @@ TEST(TensorCores, SwappedLanesAndRegistersAreFound) {
     lanes[at + std::string_view(bits).size() - 2] = '1';
     EXPECT_TRUE(is_found(lanes)) << lanes;
   }
+}
+
+TEST(TensorCores, SwappedLanesAndRegistersAreFound) {
+  expect_swaps_found(DataType::kFloat16, "op::mma_f16(");
+  expect_swaps_found(DataType::kFloat32, "op::mma_tf32(");
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // The real models of models/ on the emulated GPU, through the C interface: small ones always, all in the long run. The
 // same model compiled for the CPU says what is right; that is checked against the interpreter elsewhere.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <isomer/isomer.h>
 
@@ -168,6 +169,44 @@ TEST(GpuCommandLine, CompilesForSeveralTargets) {
   EXPECT_EQ(isomer({"compile", model->string(), "-o", path, "--target", "cuda=emulated", "--level", "3"}, "/nowhere")
                 .exit_code,
             2);
+}
+
+TEST(GpuCommandLine, RoundsToTf32WhereThatIsGranted) {
+  const ScratchFolder scratch;
+  const auto model = fill_model("mlp", scratch.path());
+  ASSERT_TRUE(model.ok());
+  const auto isomer = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(),
+                     {"env", std::string("ISOMER_CUDA_DRIVER=") + ISOMER_FAKE_DRIVER, tool_path("isomer").string()});
+    return run_program(arguments);
+  };
+  const auto compiled = [&](const std::string& name, std::vector<std::string> target) {
+    const std::string path = (scratch.path() / name).string();
+    std::vector<std::string> arguments = {"compile", model->string(), "-o", path, "--level", "2", "--dim", "batch=16"};
+    arguments.insert(arguments.end(), target.begin(), target.end());
+    const Outcome outcome = isomer(arguments);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    return path;
+  };
+  const std::string plain = compiled("plain.iso", {"--target", "cuda=emulated"}),
+                    rounding = compiled("tf32.iso", {"--target", "cuda=emulated", "--tf32"}),
+                    same = compiled("same.iso", {"--target", "cuda=emulated+tf32"});
+  EXPECT_EQ(read_file(rounding), read_file(same));
+  EXPECT_THAT(isomer({"inspect", rounding}).out, testing::HasSubstr("tf32"));
+  EXPECT_THAT(isomer({"inspect", plain}).out, testing::Not(testing::HasSubstr("tf32")));
+  // Not the same numbers, and as near as such numbers are.
+  const auto outputs = [&](const std::string& file) {
+    const Outcome outcome = isomer({"run", file, "--json"});
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    return outcome.out;
+  };
+  EXPECT_NE(outputs(plain), outputs(rounding));
+  for (const std::string& file : {plain, rounding})
+    EXPECT_EQ(isomer({"compare", model->string(), file, "--dim", "batch=16"}).exit_code, 0) << file;
+  EXPECT_EQ(isomer({"run", model->string(), "--dim", "batch=16", "--target", "cuda=emulated", "--tf32"}).exit_code, 0);
+  EXPECT_EQ(isomer({"run", model->string(), "--tf32"}).exit_code, 0);  // of a CPU, which has no such cores
+  EXPECT_EQ(isomer({"run", rounding, "--tf32"}).exit_code, 2);
+  EXPECT_EQ(isomer({"compile", model->string(), "-o", plain, "--target", "cuda=emulated+tf16"}).exit_code, 2);
 }
 
 TEST(GpuCommandLine, TakesACompilerOfSeveralWords) {

@@ -63,7 +63,7 @@ struct EmulatedFragments {
 // mma.m16n8k16 as the PTX ISA describes it: element (row, k) of the first operand lies with lane row % 8 * 4 + k % 8 / 2,
 // element (k, column) of the second with lane column * 4 + k % 8 / 2.
 template <class FromHalf>
-static inline void emulated_mma(float& c0, float& c1, float& c2, float& c3, EmulatedFragments own, FromHalf from_half,
+static inline void emulated_mma_m16n8k16(float& c0, float& c1, float& c2, float& c3, EmulatedFragments own, FromHalf from_half,
                                 int line) {
   EmulatedFragments all[32];
   const int lane = isomer_emulated_exchange(line, &own, all, sizeof own);
@@ -74,6 +74,31 @@ static inline void emulated_mma(float& c0, float& c1, float& c2, float& c3, Emul
       const unsigned a = all[row % 8 * 4 + k % 8 / 2].registers[row / 8 + k / 8 * 2];
       const unsigned b = all[column * 4 + k % 8 / 2].registers[4 + k / 8];
       *sums[element] += from_half((unsigned short)(a >> k % 2 * 16)) * from_half((unsigned short)(b >> k % 2 * 16));
+    }
+  }
+}
+
+// cvt.rna.tf32.f32: to the nearest number with 10 bits behind the first, ties away from zero.
+static inline unsigned emulated_tf32(float value) {
+  const unsigned bits = __float_as_uint(value), magnitude = bits & 0x7fffffffu;
+  if (magnitude > 0x7f800000u) return 0x7fffffffu;
+  return (bits & 0x80000000u) | (magnitude == 0x7f800000u ? magnitude : (magnitude + 0x1000u) & ~0x1fffu);
+}
+
+// mma.m16n8k8 of tf32 as the PTX ISA describes it: registers a0 to a3 of lane l have rows l / 4, and 8 more in a1 and
+// a3, of columns l % 4, and 4 more in a2 and a3; b0 and b1 have column l / 4, rows l % 4, and 4 more.
+template <class FromBits>
+static inline void emulated_mma_m16n8k8(float& c0, float& c1, float& c2, float& c3, EmulatedFragments own,
+                                        FromBits from_bits, int line) {
+  EmulatedFragments all[32];
+  const int lane = isomer_emulated_exchange(line, &own, all, sizeof own);
+  float* const sums[4] = {&c0, &c1, &c2, &c3};
+  for (int element = 0; element < 4; ++element) {
+    const int row = lane / 4 + (element >= 2 ? 8 : 0), column = lane % 4 * 2 + element % 2;
+    for (int k = 0; k < 8; ++k) {
+      const unsigned a = all[row % 8 * 4 + k % 4].registers[(row >= 8 ? 1 : 0) + (k >= 4 ? 2 : 0)];
+      const unsigned b = all[column * 4 + k % 4].registers[k >= 4 ? 5 : 4];
+      *sums[element] += from_bits(a) * from_bits(b);
     }
   }
 }
@@ -89,6 +114,16 @@ static inline void emulated_matrices(unsigned& r0, unsigned& r1, unsigned& r2, u
     const unsigned short* const halves = all[8 * matrix + lane / 4] + lane % 4 * 2;
     *registers[matrix] = unsigned(halves[0]) | unsigned(halves[1]) << 16;
   }
+}
+
+// The same of matrices of floats, with the elements rounded to tf32: a row of 8 halves is one of 4 floats.
+static inline void emulated_matrices(unsigned& r0, unsigned& r1, unsigned& r2, unsigned& r3, const float* row,
+                                     int line) {
+  float own[4], all[32][4];
+  for (int k = 0; k < 4; ++k) own[k] = row[k];
+  const int lane = isomer_emulated_exchange(line, own, all, sizeof own);
+  unsigned* const registers[4] = {&r0, &r1, &r2, &r3};
+  for (int matrix = 0; matrix < 4; ++matrix) *registers[matrix] = emulated_tf32(all[8 * matrix + lane / 4][lane % 4]);
 }
 
 // A function's arguments as cudaLaunchKernel takes them: addresses of their values.

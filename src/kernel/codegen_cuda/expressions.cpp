@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 #include "graph/te/integer.h"
@@ -361,10 +362,13 @@ std::string Expressions::integer(const Expr& expr, bool is_wide) {
       });
 }
 
+int64_t Expressions::elements_of_piece(const Buffer& buffer) { return kBytesOfPiece * 8 / bit_width(buffer.dtype); }
+
 int64_t Expressions::turn_of(int buffer) const {
   const Buffer& b = kernel_.buffers[static_cast<size_t>(buffer)];
-  const int64_t row = b.is_swizzled && !b.shape.empty() ? b.shape.back().constant().value_or(0) : 0;
-  return row < 2 * kPiece || row > kLine || kLine % row != 0 ? 1 : kLine * (row / kPiece);
+  if (!b.is_swizzled || b.shape.empty()) return 1;
+  const int64_t row = b.shape.back().constant().value_or(0), piece = elements_of_piece(b), line = kPiecesOfLine * piece;
+  return row < 2 * piece || row > line || line % row != 0 ? 1 : line * (row / piece);
 }
 
 std::string Expressions::element(const AccessPlan& access) {
@@ -376,7 +380,9 @@ std::string Expressions::element(const AccessPlan& access) {
   inside.offset = te::Polynomial(access.offset.constant - whole.constant);
   for (const te::Term& term : access.offset.terms)
     (term.coefficient % turn == 0 ? whole : inside.offset).terms.push_back(term);
-  const std::string place = fmt::format("op::swizzled<{}>({})", turn / kLine - 1, position(inside));
+  const int64_t piece = elements_of_piece(kernel_.buffers[static_cast<size_t>(access.buffer)]);
+  const std::string place = fmt::format("op::swizzled<{}, {}>({})", turn / (kPiecesOfLine * piece) - 1,
+                                        std::countr_zero(static_cast<uint64_t>(piece)), position(inside));
   return whole.is(0) ? fmt::format("{}[{}]", name, place)
                      : fmt::format("{}[{} + {}]", name, place, index(te::to_expr(whole)));
 }

@@ -55,8 +55,9 @@ class Expressions {
   std::string fresh(std::string_view hint) { return std::string(hint) + std::to_string(count_++); }
 
  private:
-  static constexpr int64_t kPiece = 8, kLine = 64;  ///< halves of 16 and of 128 bytes
+  static constexpr int64_t kBytesOfPiece = 16, kPiecesOfLine = 8;  ///< of swizzled buffers
 
+  static int64_t elements_of_piece(const Buffer& buffer);
   std::string text(const Expr& expr);
   /// nullptr: it reads memory.
   const Loaded* loaded(const Expr& load) const;

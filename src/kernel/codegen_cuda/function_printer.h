@@ -167,15 +167,22 @@ class FunctionPrinter {
 
   // Products by tensor cores (mma.h; mma_code.cpp)
 
-  /// The element at two steps from an even one on, as the halves of a register; 0 where `inside` does not hold.
-  std::string pair(const Expr& load, const Expr& inside, std::map<int, Expr> values, int steps, const Expr& first);
+  /// What a register of an operand holds: a float as tf32, or the halves at two steps from an even one on; 0 where
+  /// `inside` does not hold.
+  std::string packed(const Expr& load, const Expr& inside, std::map<int, Expr> values, int steps, const Expr& first);
+  std::string pair(const Expr& load, const std::map<int, Expr>& values, int steps, const Expr& first);
+  struct ReadAt {
+    std::vector<Expr> index;
+    std::string place;  ///< "buffer[place]"
+  };
+  ReadAt read_at(const Expr& load, std::map<int, Expr> values, int steps, const Expr& step);
 
-  /// Where eight elements begin that lie side by side in shared memory, at a multiple of 16 bytes.
+  /// Where 16 bytes of elements begin that lie side by side in shared memory, at a multiple of 16 bytes.
   struct MatrixRow {
     std::string place;   ///< a pointer
     int64_t offset = 0;  ///< from there on, in elements
   };
-  /// Of those at eight steps from `first` on. Where `inside` does not hold it is somewhere else there. Nothing: they
+  /// Of those at the steps from `first` on. Where `inside` does not hold it is somewhere else there. Nothing: they
   /// don't lie so.
   std::optional<MatrixRow> row_of_matrix(const Expr& load, const Expr& inside, std::map<int, Expr> values, int steps,
                                          const Expr& first);
@@ -183,8 +190,8 @@ class FunctionPrinter {
   class MmaPrinter;
   void print_mma(const Loop& loop);
 
-  /// Names of the registers that hold this lane's halves: of `mine` each a pair of steps, from `first` plus one of
-  /// `steps` on. At once as rows of four matrices, of which `row` is one, or else pair by pair.
+  /// Names of the registers that hold this lane's elements: of `mine` each those from step `first` plus one of `steps`
+  /// on. At once as rows of four matrices, of which `row` is one, or else one by one.
   std::vector<std::string> registers(const std::optional<MatrixRow>& row, const Expr& load, const Expr& inside,
                                      const std::vector<std::map<int, Expr>>& mine, const std::array<int64_t, 4>& steps,
                                      int variable, const Expr& first);

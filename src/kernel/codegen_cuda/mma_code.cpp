@@ -4,46 +4,62 @@
 
 namespace isomer::kernel::cuda {
 
-std::string FunctionPrinter::pair(const Expr& load, const Expr& inside, std::map<int, Expr> values, int steps,
-                                  const Expr& first) {
-  const int buffer = te::as<te::Load>(load)->buffer.index;
-  const bool is_wide = is_kept_wide(buffer_at(buffer));
-  std::array<std::string, 2> places;
-  std::array<std::vector<Expr>, 2> indices;
-  for (int k = 0; k < 2; ++k) {
-    values[steps] = first + k;
-    for (const Expr& e : te::as<te::Load>(load)->index)
-      indices[k].push_back(te::simplify_index(substitute(e, values), ranges_.ranges()));
-    expressions_.begin(indices[k]);
-    places[k] = expressions_.element(plans_.plan(buffer, indices[k]));
-    if (is_wide) places[k] = to_memory(buffer_at(buffer).dtype, places[k], true);
-  }
-  bool are_together =
-      !is_wide && buffer_at(buffer).shape.back().value() % 2 == 0 &&
-      te::as_constant(te::simplify_index(indices[1].back() - indices[0].back())) == 1 &&
-      te::as_constant(te::simplify_index(te::floor_mod(indices[0].back(), te::index(2)), ranges_.ranges())) == 0;
-  for (size_t k = 0; k + 1 < indices[0].size(); ++k) are_together &= indices[0][k] == indices[1][k];
-  const std::string both =
-      are_together ? fmt::format("op::pair(&{})", places[0]) : fmt::format("op::pair({}, {})", places[0], places[1]);
+std::string FunctionPrinter::packed(const Expr& load, const Expr& inside, std::map<int, Expr> values, int steps,
+                                    const Expr& first) {
+  std::string both = load.dtype() == DataType::kFloat32
+                         ? fmt::format("op::tf32({})", read_at(load, values, steps, first).place)
+                         : pair(load, values, steps, first);
   if (!inside) return both;
-  values.erase(steps);
   return fmt::format("({} ? {} : 0u)", condition(te::simplify_index(substitute(inside, values), ranges_.ranges())),
                      both);
 }
 
+FunctionPrinter::ReadAt FunctionPrinter::read_at(const Expr& load, std::map<int, Expr> values, int steps,
+                                                 const Expr& step) {
+  const int buffer = te::as<te::Load>(load)->buffer.index;
+  ReadAt read;
+  values[steps] = step;
+  for (const Expr& e : te::as<te::Load>(load)->index)
+    read.index.push_back(te::simplify_index(substitute(e, values), ranges_.ranges()));
+  expressions_.begin(read.index);
+  read.place = expressions_.element(plans_.plan(buffer, read.index));
+  return read;
+}
+
+std::string FunctionPrinter::pair(const Expr& load, const std::map<int, Expr>& values, int steps, const Expr& first) {
+  const Buffer& buffer = buffer_at(te::as<te::Load>(load)->buffer.index);
+  const bool is_wide = is_kept_wide(buffer);
+  std::array<std::string, 2> places;
+  std::array<std::vector<Expr>, 2> indices;
+  for (int k = 0; k < 2; ++k) {
+    ReadAt read = read_at(load, values, steps, first + k);
+    indices[k] = std::move(read.index);
+    places[k] = is_wide ? to_memory(buffer.dtype, read.place, true) : std::move(read.place);
+  }
+  bool are_together =
+      !is_wide && buffer.shape.back().value() % 2 == 0 &&
+      te::as_constant(te::simplify_index(indices[1].back() - indices[0].back())) == 1 &&
+      te::as_constant(te::simplify_index(te::floor_mod(indices[0].back(), te::index(2)), ranges_.ranges())) == 0;
+  for (size_t k = 0; k + 1 < indices[0].size(); ++k) are_together &= indices[0][k] == indices[1][k];
+  return are_together ? fmt::format("op::pair(&{})", places[0]) : fmt::format("op::pair({}, {})", places[0], places[1]);
+}
+
+/// Of a matrix (op::load_matrices).
+constexpr int64_t kBytesOfRow = 16;
+
 std::optional<FunctionPrinter::MatrixRow> FunctionPrinter::row_of_matrix(const Expr& load, const Expr& inside,
                                                                          std::map<int, Expr> values, int steps,
                                                                          const Expr& first) {
-  constexpr int64_t kElements = 8;
   const int number = te::as<te::Load>(load)->buffer.index;
   const Buffer& buffer = buffer_at(number);
+  const int64_t elements = kBytesOfRow * 8 / bit_width(buffer.dtype);
   if (buffer.scope != Scope::kShared) return std::nullopt;
   std::vector<Expr> at;
   for (const Expr& e : te::as<te::Load>(load)->index) {
     values[steps] = first;
     at.push_back(te::simplify_index(substitute(e, values), ranges_.ranges()));
     const bool is_last = at.size() == buffer.shape.size();
-    for (int64_t k = 1; k < kElements; ++k) {
+    for (int64_t k = 1; k < elements; ++k) {
       values[steps] = first + k;
       const Expr next = te::simplify_index(substitute(e, values), ranges_.ranges());
       if (te::as_constant(te::simplify_index(next - at.back(), ranges_.ranges())) != (is_last ? k : 0))
@@ -51,7 +67,7 @@ std::optional<FunctionPrinter::MatrixRow> FunctionPrinter::row_of_matrix(const E
     }
   }
   AccessPlan plan = plans_.plan(number, at);
-  const Expr rest = te::floor_mod(te::to_expr(plan.offset), te::index(kElements));
+  const Expr rest = te::floor_mod(te::to_expr(plan.offset), te::index(elements));
   if (!plan.axes.empty() || te::as_constant(te::simplify_index(rest, ranges_.ranges())) != 0) return std::nullopt;
   MatrixRow row;
   const int64_t turn = expressions_.turn_of(number);
@@ -66,8 +82,9 @@ std::optional<FunctionPrinter::MatrixRow> FunctionPrinter::row_of_matrix(const E
   return row;
 }
 
-/// Lane 4 * g + t has rows g and g + 8 of one operand, column g of the other, steps 2 * t, 2 * t + 1 and 8 more of
-/// both, and of the sums rows g and g + 8, columns 2 * t and 2 * t + 1.
+/// Lane 4 * g + t has rows g and g + 8 of one operand, column g of the other, and of the sums rows g and g + 8, columns
+/// 2 * t and 2 * t + 1. Of both operands it has the t-th four bytes of a row of 16 and of the next one: of halves,
+/// steps 2 * t, 2 * t + 1 and 8 more.
 class FunctionPrinter::MmaPrinter {
  public:
   MmaPrinter(FunctionPrinter& printer, const MmaCall& call)
@@ -89,7 +106,7 @@ class FunctionPrinter::MmaPrinter {
       const auto second = of_columns.begin() + column % 4;
       for (int64_t row = 0; row < rows; row += 2) {
         const std::vector<std::string> sums = places_of_sums(row, column);
-        printer_.line(fmt::format("op::mma_{}({}, {}, {});", call_.is_bfloat ? "bf16" : "f16", fmt::join(sums, ", "),
+        printer_.line(fmt::format("op::mma_{}({}, {}, {});", name_of_operands(), fmt::join(sums, ", "),
                                   fmt::join(of_rows[static_cast<size_t>(row / 2)], ", "),
                                   fmt::join(second, second + 2, ", ")));
       }
@@ -98,6 +115,15 @@ class FunctionPrinter::MmaPrinter {
 
  private:
   using Values = std::map<int, Expr>;  ///< by loop variable
+
+  const char* name_of_operands() const {
+    if (call_.operands == DataType::kFloat32) return "tf32";
+    return call_.operands == DataType::kBFloat16 ? "bf16" : "f16";
+  }
+  /// Steps of a matrix.
+  int64_t half() const { return call_.shape->steps / 2; }
+  /// The first one of this lane's.
+  Expr own_step() const { return call_.shape->elements * x_; }
 
   Values of_row(int64_t row) const {
     Values values = fixed_;
@@ -122,10 +148,11 @@ class FunctionPrinter::MmaPrinter {
     values[call_.rows->variable] = bit(2) + row;
     values[call_.thread_y->variable] = te::index(kMmaHigh) * te::floor_div(y_, te::index(kMmaHigh)) + row_of_lane_;
     const int steps = call_.steps->variable;
-    const auto at = printer_.row_of_matrix(call_.rows_element, call_.rows_inside, values, steps, 8 * bit(4));
+    const auto at = printer_.row_of_matrix(call_.rows_element, call_.rows_inside, values, steps, half() * bit(4));
     std::vector<Values> mine;
     for (int64_t k = 0; k < 4; ++k) mine.push_back(of_row(row + k % 2));
-    return printer_.registers(at, call_.rows_element, call_.rows_inside, mine, {0, 0, 8, 8}, steps, 2 * x_);
+    return printer_.registers(at, call_.rows_element, call_.rows_inside, mine, {0, 0, half(), half()}, steps,
+                              own_step());
   }
 
   /// Of two columns, and the next two where there are such.
@@ -134,12 +161,13 @@ class FunctionPrinter::MmaPrinter {
     values[call_.thread_x->variable] = te::floor_div(row_of_lane_, te::index(2));
     values[call_.columns->variable] = te::floor_mod(x_, te::index(2)) + column + 2 * bit(4);
     const int steps = call_.steps->variable;
-    const auto at = are_two
-                        ? printer_.row_of_matrix(call_.columns_element, call_.columns_inside, values, steps, 8 * bit(2))
-                        : std::nullopt;
+    const auto at =
+        are_two ? printer_.row_of_matrix(call_.columns_element, call_.columns_inside, values, steps, half() * bit(2))
+                : std::nullopt;
     std::vector<Values> mine;
     for (int64_t k = 0; k < (are_two ? 4 : 2); ++k) mine.push_back(of_column(column + k / 2 * 2));
-    return printer_.registers(at, call_.columns_element, call_.columns_inside, mine, {0, 8, 0, 8}, steps, 2 * x_);
+    return printer_.registers(at, call_.columns_element, call_.columns_inside, mine, {0, half(), 0, half()}, steps,
+                              own_step());
   }
 
   /// Of two rows and two columns.
@@ -171,7 +199,7 @@ void FunctionPrinter::print_mma(const Loop& loop) {
   if (!call.ok()) fail_unsupported("{}", call.error().message());
   if (branches_ > 0 || launch_.threads[0] != kMmaWide || launch_.threads[2] != 1 ||
       te::as_constant(call->thread_y->extent) != launch_.threads[1])
-    fail_unsupported("whole warps expected where {} stands", kMmaName);
+    fail_unsupported("whole warps expected where {} stands", call->shape->name);
   MmaPrinter(*this, *call).print();
 }
 
@@ -183,7 +211,7 @@ std::vector<std::string> FunctionPrinter::registers(const std::optional<MatrixRo
   for (size_t k = 0; k < mine.size(); ++k) names.push_back(expressions_.fresh("h"));
   if (!row) {
     for (size_t k = 0; k < mine.size(); ++k)
-      line(fmt::format("const u32 {} = {};", names[k], pair(load, inside, mine[k], variable, first + steps[k])));
+      line(fmt::format("const u32 {} = {};", names[k], packed(load, inside, mine[k], variable, first + steps[k])));
     return names;
   }
   line(fmt::format("u32 {};", fmt::join(names, ", ")));

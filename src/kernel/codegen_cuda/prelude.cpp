@@ -297,14 +297,21 @@ ISOMER_DEVICE void move_to_bf16(u16* to, const float* from) {
 // Of a float that is a bfloat16.
 ISOMER_DEVICE u16 upper_half(float value) { return u16(bits_of(value) >> 16); }
 
-// The place of a half in memory of which the pieces of 8 lie in other places of their row from line of 64 to line.
-template <int mask, class T>
-ISOMER_DEVICE T swizzled(T place) { return place ^ (((place >> 6) & T(mask)) << 3); }
+// The place of an element in memory of which the pieces of 2^bits lie in other places of their row from line to line, of
+// 8 pieces.
+template <int mask, int bits, class T>
+ISOMER_DEVICE T swizzled(T place) { return place ^ (((place >> (bits + 3)) & T(mask)) << bits); }
 
 // Halves of a register, of two steps of a product.
 ISOMER_DEVICE u32 pair(u16 first, u16 second) { return u32(first) | u32(second) << 16; }
 #ifdef __CUDA_ARCH__
 ISOMER_DEVICE u32 pair(const u16* both) { return *reinterpret_cast<const u32*>(both); }
+// Rounded to 11 significant bits, ties away from zero; what tensor cores read of it.
+ISOMER_DEVICE u32 tf32(float value) {
+  u32 bits;
+  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(value));
+  return bits;
+}
 // Four matrices of 8 by 8 halves (ldmatrix of the PTX ISA): each lane gives a row, lanes 0 to 7 those of the first
 // matrix, which begins `offset` halves behind `row`. Lane 4 * g + t gets columns 2 * t and 2 * t + 1 of row g of each.
 template <int offset>
@@ -314,30 +321,43 @@ ISOMER_DEVICE void load_matrices(u32& r0, u32& r1, u32& r2, u32& r3, const u16* 
                : "r"(shared_address(row)), "n"(2 * offset)
                : "memory");
 }
+// The same of 8 by 4 floats, of which lane 4 * g + t gets column t of row g.
+template <int offset>
+ISOMER_DEVICE void load_matrices(u32& r0, u32& r1, u32& r2, u32& r3, const float* row) {
+  load_matrices<2 * offset>(r0, r1, r2, r3, reinterpret_cast<const u16*>(row));
+  for (u32* each : {&r0, &r1, &r2, &r3}) *each = tf32(float_of(*each));
+}
 // Adds to sums of the warp the product of what its lanes have.
-#define ISOMER_MMA(type)                                                                                      \
+#define ISOMER_MMA(type, shape)                                                                               \
   ISOMER_DEVICE void mma_##type(float& c0, float& c1, float& c2, float& c3, u32 a0, u32 a1, u32 a2, u32 a3,   \
                                 u32 b0, u32 b1) {                                                             \
     asm volatile(                                                                                             \
-        "mma.sync.aligned.m16n8k16.row.col.f32." #type "." #type ".f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, "        \
+        "mma.sync.aligned." #shape ".row.col.f32." #type "." #type ".f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, "      \
         "{%8,%9}, {%0,%1,%2,%3};"                                                                             \
         : "+f"(c0), "+f"(c1), "+f"(c2), "+f"(c3)                                                              \
         : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));                                              \
   }
 #else
 ISOMER_DEVICE u32 pair(const u16* both) { return pair(both[0], both[1]); }
+ISOMER_DEVICE u32 tf32(float value) { return emulated_tf32(value); }
 template <int offset>
 ISOMER_DEVICE void load_matrices(u32& r0, u32& r1, u32& r2, u32& r3, const u16* row, int line = __builtin_LINE()) {
   emulated_matrices(r0, r1, r2, r3, row + offset, line);
 }
-#define ISOMER_MMA(type)                                                                                      \
+template <int offset>
+ISOMER_DEVICE void load_matrices(u32& r0, u32& r1, u32& r2, u32& r3, const float* row, int line = __builtin_LINE()) {
+  emulated_matrices(r0, r1, r2, r3, row + offset, line);
+}
+#define ISOMER_MMA(type, shape)                                                                               \
   ISOMER_DEVICE void mma_##type(float& c0, float& c1, float& c2, float& c3, u32 a0, u32 a1, u32 a2, u32 a3,   \
                                 u32 b0, u32 b1, int line = __builtin_LINE()) {                                \
-    emulated_mma(c0, c1, c2, c3, {a0, a1, a2, a3, b0, b1}, from_##type, line);                                \
+    emulated_mma_##shape(c0, c1, c2, c3, {a0, a1, a2, a3, b0, b1}, from_##type, line);                        \
   }
 #endif
-ISOMER_MMA(f16)
-ISOMER_MMA(bf16)
+ISOMER_DEVICE float from_tf32(u32 bits) { return float_of(bits); }
+ISOMER_MMA(f16, m16n8k16)
+ISOMER_MMA(bf16, m16n8k16)
+ISOMER_MMA(tf32, m16n8k8)
 #undef ISOMER_MMA
 
 // To odd: rounding the result to a narrower type is rounding the double to it.

@@ -14,8 +14,8 @@ namespace {
 
 /// Elements that a thread fetches at once, each with a load of its own on the way.
 constexpr int64_t kMostFetched = 16;
-/// Steps of a row that a thread stores at once, where it has fetched them one by one.
-constexpr int64_t kStepsOfVector = 8;
+/// Of steps of a row that a thread stores at once, where it has fetched them one by one.
+constexpr int64_t kBytesOfVector = 16;
 
 /// The axis that a loop of the block runs over; their number: none.
 size_t axis_over(const Block& block, LoopId loop) {
@@ -35,7 +35,7 @@ int64_t elements_of_vector(const View& view, const std::string& copy, LoopId inn
       block.writes[0].index.back() != te::axis(static_cast<int>(axis)))
     return 1;
   const Buffer& source = view.buffer(accesses[0].buffer);
-  int64_t vector = 16 * 8 / bit_width(source.dtype);
+  int64_t vector = kBytesOfVector * 8 / bit_width(source.dtype);
   const auto fits = [&](int64_t stride) { return stride % vector == 0; };
   // Whatever decides other dims, they begin at multiples of the last one.
   if (te::as<te::Load>(accesses[0].load)->index.back() == te::axis(static_cast<int>(axis)) &&
@@ -84,7 +84,8 @@ std::optional<LoopId> split_for_stores(Builder& builder, const std::string& copy
     return (places * (steps / length) + threads - 1) / threads * length;
   };
   int64_t best = 1;
-  for (int64_t length = 2; length <= kStepsOfVector && steps % length == 0; length *= 2)
+  const int64_t most = kBytesOfVector * 8 / bit_width(view.buffer(view.block(copy).writes[0].buffer).dtype);
+  for (int64_t length = 2; length <= most && steps % length == 0; length *= 2)
     if (elements_of_thread(length) <= elements_of_thread(best)) best = length;
   const auto parts = schedule.split(*along, Integers{-1, best});
   if (!parts.ok()) {
@@ -221,7 +222,7 @@ bool fetch_together(Builder& builder, const std::string& copy, LoopId at, const 
   if (accesses.size() == 1) stable_sort(loops, [&](LoopId a, LoopId b) { return rank_of(a) < rank_of(b); });
   int64_t vector = elements_of_vector(view, copy, loops.back(), each);
   std::optional<LoopId> inner;
-  if (vector == 1 && plan.by_tensor_cores) inner = split_for_stores(builder, copy, loops, plan.threads());
+  if (vector == 1 && plan.mma) inner = split_for_stores(builder, copy, loops, plan.threads());
   LoopIds order = loops;
   if (inner) order.push_back(*inner);
   if ((inner || loops != nested) && !schedule.reorder(order).ok()) return false;

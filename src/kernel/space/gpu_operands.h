@@ -12,6 +12,9 @@ inline constexpr int64_t kMostImages = 8;
 
 inline bool moves(const std::optional<int64_t>& stride) { return stride != 0; }
 
+/// Floats are rounded where that is granted.
+inline bool allows(const Machine& machine, const MmaShape& mma) { return &mma != &kMmaOfFloats || machine.tf32; }
+
 /// Axes along which one operand each stays where it is; columns lie as the output does.
 std::optional<ProductPlan> axes_of(const View& view, const Block& block);
 

@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "kernel/launch.h"
-#include "kernel/mma.h"
 
 namespace isomer::kernel {
 namespace {
@@ -47,8 +46,8 @@ double cycles_of(const ProductPlan& plan, const ProductSize& size) {
 }
 
 /// Turn by turn: tensor cores, shared memory and what comes from the second-level cache are busy at the same time, if
-/// enough stages or other blocks hide how long that takes. Constants are fitted to 946 kernels of 11 layers on an
-/// H100 (bench/gpu_sweep.cpp).
+/// enough stages or other blocks hide how long that takes. Constants are fitted to 946 kernels of 11 layers of halves
+/// on an H100 (bench/gpu_sweep.cpp). An instruction takes as long for floats, of which it has half as many steps.
 double cycles_by_tensor_cores(const ProductPlan& plan, const ProductSize& size) {
   constexpr double kMultiplyAddsOfTensorCores = 667, kBytesOfShared = 128, kBytesOfCache = 36.7;
   constexpr double kFragments = 0.8, kStores = 3.4, kResults = 3.6;  // times what they would take at best
@@ -69,9 +68,11 @@ double cycles_by_tensor_cores(const ProductPlan& plan, const ProductSize& size) 
   if (resident < 1) return INFINITY;
   const double of_multiprocessor = real(blocks) / kMultiprocessors;
   const double beside = std::clamp(std::ceil(of_multiprocessor), 1.0, resident);
-  const double bytes = 2 * real((tile_rows + tile_columns) * plan.steps);
-  const double products = real(tile_rows * tile_columns * plan.steps) / kMultiplyAddsOfTensorCores;
-  const double fragments = kFragments * real(warps * (2 * plan.rows + columns) * plan.steps) / kMmaSteps;
+  const int64_t bytes_of_element = plan.mma->bytes();
+  const double bytes = real(bytes_of_element * (tile_rows + tile_columns) * plan.steps);
+  const double products =
+      real(tile_rows * tile_columns * plan.steps) * real(bytes_of_element) / 2 / kMultiplyAddsOfTensorCores;
+  const double fragments = kFragments * real(warps * (2 * plan.rows + columns) * plan.steps) / real(plan.mma->steps);
   const double stores = kStores * bytes / kBytesOfShared;
   const double fetched = (real(tile_rows) * size.operations_of_row + real(tile_columns) * size.operations_of_column) *
                          real(plan.steps) / kMultiplyAdds;
@@ -86,8 +87,9 @@ double cycles_by_tensor_cores(const ProductPlan& plan, const ProductSize& size) 
   // Blocks end at times of their own, unless all of them run at once.
   const double waves = of_multiprocessor / beside;
   const double rounds = waves <= 1 ? 1 : (waves + std::ceil(waves)) / 2;
-  const double of_result =
-      size.columns % plan.columns != 0 ? kOfCutResult : (plan.parts > 1 ? 4 : 2) * kResults / kBytesOfCache;
+  const double of_result = size.columns % plan.columns != 0
+                               ? kOfCutResult
+                               : real(plan.parts > 1 ? 4 : bytes_of_element) * kResults / kBytesOfCache;
   const double results = rounds * beside * real(tile_rows * tile_columns) * of_result;
   return kStart + rounds * real(turns) * turn + results + cycles_of_parts(plan, size);
 }
@@ -115,10 +117,10 @@ ProductPlan cheapest_by_tensor_cores(const ProductPlan& axes, const ProductSize&
     for (plan.rows = 2; plan.rows <= 8; plan.rows *= 2)
       for (plan.columns = 4; plan.columns <= 32; plan.columns *= 2)
         for (plan.images = 1; plan.images <= size.most_images && size.others % plan.images == 0; plan.images *= 2)
-          for (const int64_t parts : divisors(size.length / kMmaSteps, 32)) {
+          for (const int64_t parts : divisors(size.length / plan.mma->steps, 32)) {
             if (plan.rows * plan.columns * plan.images > kMostSums) continue;
             plan.parts = parts;
-            plan.steps = size.length / parts % (2 * kMmaSteps) == 0 ? 2 * kMmaSteps : kMmaSteps;
+            plan.steps = plan.most_steps(size.length / parts);
             plan.stages = most_stages(plan);
             if (plan.shared_bytes() > kMostSharedBytes) continue;
             plan.cycles = cycles_by_tensor_cores(plan, size);
@@ -130,7 +132,7 @@ ProductPlan cheapest_by_tensor_cores(const ProductPlan& axes, const ProductSize&
 }  // namespace
 
 int64_t ProductPlan::shared_bytes() const {
-  return 2 * stages * (threads_y * rows + threads_x * columns * images) * steps;
+  return mma->bytes() * stages * (threads_y * rows + threads_x * columns * images) * steps;
 }
 
 int64_t most_stages(ProductPlan plan) {
@@ -140,7 +142,7 @@ int64_t most_stages(ProductPlan plan) {
 }
 
 ProductPlan cheapest(const ProductPlan& axes, const ProductSize& size) {
-  if (axes.by_tensor_cores) return cheapest_by_tensor_cores(axes, size);
+  if (axes.mma) return cheapest_by_tensor_cores(axes, size);
   const int64_t rows = size.rows, columns = size.columns, length = size.length;
   struct Tile {
     int64_t rows, columns, threads_y, threads_x;

@@ -5,6 +5,8 @@
 #include <optional>
 #include <vector>
 
+#include "kernel/mma.h"
+
 namespace isomer::kernel {
 
 /// Results of a thread and of a block of threads, along rows and columns, and steps of the reduction at a time.
@@ -15,13 +17,15 @@ struct ProductPlan {
   /// as many times its columns then.
   std::optional<size_t> image_axis = std::nullopt;
   int64_t images = 1;
-  int64_t parts = 1;  ///< of the reduction, by blocks of threads of their own
-  bool by_tensor_cores = false;
-  int64_t stages = 1;  ///< places in shared memory
-  double cycles = 0;   ///< by the estimate
+  int64_t parts = 1;              ///< of the reduction, by blocks of threads of their own
+  const MmaShape* mma = nullptr;  ///< by tensor cores, and which of their instructions
+  int64_t stages = 1;             ///< places in shared memory
+  double cycles = 0;              ///< by the estimate
   int64_t threads() const { return threads_x * threads_y; }
-  /// By tensor cores.
+  // By tensor cores:
   int64_t shared_bytes() const;
+  /// Of a turn, where a part of the reduction has so many.
+  int64_t most_steps(int64_t of_part) const { return of_part % (2 * mma->steps) == 0 ? 2 * mma->steps : mma->steps; }
 };
 
 /// Of another launch that moves so many bytes.

@@ -2,7 +2,6 @@
 #include <functional>
 #include <numeric>
 
-#include "kernel/mma.h"
 #include "kernel/space/gpu_modules.h"
 #include "kernel/space/gpu_operands.h"
 #include "kernel/tree.h"
@@ -37,7 +36,7 @@ class ProductLayout {
     for (const LoadAccess& operand : operands_)
       if (!fetch(operand)) return false;
     annotate_turns();
-    if (plan_.by_tensor_cores && !multiply_by_tensor_cores()) return false;
+    if (plan_.mma && !multiply_by_tensor_cores()) return false;
     return plan_.stages * bytes_of(schedule_, Scope::kShared) <= kMostSharedBytes &&
            bytes_of(schedule_, Scope::kRegister) <= kSumBytes && check_launches(schedule_.finish()).ok();
   }
@@ -118,7 +117,7 @@ class ProductLayout {
     }
     const auto steps = schedule_.split(
         reduction_[plan_.reduce_axis],
-        plan_.by_tensor_cores ? Integers{-1, plan_.steps / kMmaSteps, kMmaSteps} : Integers{-1, plan_.steps});
+        plan_.mma ? Integers{-1, plan_.steps / plan_.mma->steps, plan_.mma->steps} : Integers{-1, plan_.steps});
     if (!steps.ok()) return false;
     steps_.assign(steps->begin() + 1, steps->end());
     // A turn takes some steps at one place of a window, say.
@@ -144,10 +143,10 @@ class ProductLayout {
   bool start_with_zeros() {
     const auto zeros = schedule_.decompose_reduction(sums_, turn_);
     if (!zeros.ok()) return false;
-    if (plan_.by_tensor_cores || plan_.rows * plan_.columns * plan_.steps <= kMostWrittenOut)
+    if (plan_.mma || plan_.rows * plan_.columns * plan_.steps <= kMostWrittenOut)
       (void)tried(schedule_.unroll(steps_.front()));
     // Rows beyond the last one read that one again, and are not stored.
-    if (!plan_.by_tensor_cores && plan_.rows > 1 && extents_of(view_.block(sums_))[plan_.row_axis] % plan_.rows != 0)
+    if (!plan_.mma && plan_.rows > 1 && extents_of(view_.block(sums_))[plan_.row_axis] % plan_.rows != 0)
       for (const std::string& block : {*zeros, sums_})
         (void)tried(schedule_.pad(block, static_cast<int64_t>(plan_.row_axis)));
     for (const LoopId loop : tile_) (void)tried(schedule_.unroll(loop));
@@ -162,12 +161,12 @@ class ProductLayout {
     if (!copy.ok()) return false;
     const std::string memory = view_.buffer(view_.block(*copy).writes[0].buffer).name;
     // Side by side: columns of a thread, or steps of a register of tensor cores.
-    const Expr last = plan_.by_tensor_cores ? step() : te::axis(static_cast<int>(plan_.column_axis));
-    if ((is_across || plan_.by_tensor_cores) && !lay_last(builder_, sums_, *copy, last)) return false;
-    if (!tried(schedule_.set_scope(memory, "shared")) || (plan_.by_tensor_cores && !tried(schedule_.swizzle(memory))) ||
+    const Expr last = plan_.mma ? step() : te::axis(static_cast<int>(plan_.column_axis));
+    if ((is_across || plan_.mma) && !lay_last(builder_, sums_, *copy, last)) return false;
+    if (!tried(schedule_.set_scope(memory, "shared")) || (plan_.mma && !tried(schedule_.swizzle(memory))) ||
         !tried(schedule_.compute_at(*copy, turn_)) || !fetch_together(builder_, *copy, turn_, plan_))
       return false;
-    if (plan_.by_tensor_cores)
+    if (plan_.mma)
       (void)lay_for_warps(builder_, sums_, *copy,
                           te::axis(static_cast<int>(is_across ? plan_.column_axis : plan_.row_axis)),
                           is_across ? plan_.columns : plan_.rows, is_across);
@@ -177,7 +176,7 @@ class ProductLayout {
   /// The buffer that an operand is fetched from: of what is known, for tensor cores, one that is laid out beforehand,
   /// once, if that can be.
   int source_of(const LoadAccess& operand) {
-    if (!plan_.by_tensor_cores || !view_.buffer(operand.buffer).is_constant) return operand.buffer;
+    if (!plan_.mma || !view_.buffer(operand.buffer).is_constant) return operand.buffer;
     const Schedule before = schedule_;
     const auto packed = schedule_.cache_read(sums_, view_.buffer(operand.buffer).name);
     if (packed.ok() && lay_last(builder_, sums_, *packed, step())) return view_.block(*packed).writes[0].buffer;
@@ -191,7 +190,7 @@ class ProductLayout {
     if (plan_.stages > 1) (void)tried(schedule_.annotate(turn_, kStages, plan_.stages));
   }
 
-  bool multiply_by_tensor_cores() { return schedule_.tensorize(steps_.back(), std::string(kMmaName)).ok(); }
+  bool multiply_by_tensor_cores() { return schedule_.tensorize(steps_.back(), std::string(plan_.mma->name)).ok(); }
 
   Expr step() const { return te::reduce_axis(static_cast<int>(plan_.reduce_axis)); }
 
@@ -214,7 +213,7 @@ double operations_of_fetch(const View& view, const Block& block, const LoadAcces
   const auto makers = writers(view.kernel(), access.buffer);
   const bool is_window = makers.size() == 1 && view.is_alone(makers[0]) && is_copy(view.block(makers[0]));
   const bool is_apart = block.reduce.size() > 1;
-  if (!plan.by_tensor_cores) return is_window && !is_apart ? kOperationsOfWindow : kOperationsOfFetch;
+  if (!plan.mma) return is_window && !is_apart ? kOperationsOfWindow : kOperationsOfFetch;
   if (!is_window)
     return view.buffer(access.buffer).is_constant || access.reduce[plan.reduce_axis] == 1 ? kOperationsOfVector
                                                                                           : kOperationsOfStore;
@@ -255,7 +254,7 @@ class ProductScheduler {
     const Schedule before = builder_.schedule;
     std::string packed;  // a copy of an operand in which steps lie side by side
     const ProductPlan wanted = cheapest_plan(packed);
-    if (plan_.by_tensor_cores)
+    if (plan_.mma)
       decide_tiles_of_warps(wanted);
     else
       decide_tiles(wanted);
@@ -268,9 +267,11 @@ class ProductScheduler {
   bool decide_means() {
     const bool is_large = size_.length >= 4 && size_.rows >= 4 && size_.columns >= 4;
     if (!builder_.decide(name_, "shared_tiles", is_large)) return false;
-    plan_.by_tensor_cores = is_product_of_halves(block_.bodies[0]) &&
-                            builder_.decide(name_, "tensor_cores",
-                                            size_.length % kMmaSteps == 0 && size_.columns >= 16 && size_.rows >= 16);
+    const MmaShape* mma = mma_of(block_.bodies[0]);
+    if (mma && allows(builder_.machine(), *mma) &&
+        builder_.decide(name_, "tensor_cores",
+                        size_.length % mma->steps == 0 && size_.columns >= 16 && size_.rows >= 16))
+      plan_.mma = mma;
     return true;
   }
 
@@ -278,11 +279,11 @@ class ProductScheduler {
   ProductPlan cheapest_plan(std::string& packed) {
     estimate_fetches();
     const ProductPlan wanted = cheapest(plan_, size_);
-    if (!plan_.by_tensor_cores || size_.operations_of_column != kOperationsOfStore) return wanted;
+    if (!plan_.mma || size_.operations_of_column != kOperationsOfStore) return wanted;
     ProductSize beside = size_;
     beside.operations_of_column = kOperationsOfVector;
     const ProductPlan other = cheapest(plan_, beside);
-    const int64_t bytes = 2 * 2 * size_.others * size_.columns * steps_;  // read and written
+    const int64_t bytes = 2 * plan_.mma->bytes() * size_.others * size_.columns * steps_;  // read and written
     if (!builder_.decide(name_, "steps_last", other.cycles + cycles_of_launch(bytes) < wanted.cycles)) return wanted;
     for (const LoadAccess& access : load_accesses(builder_.kernel(), block_))
       if (packed.empty() && moves(access.axes[plan_.column_axis]))
@@ -295,7 +296,7 @@ class ProductScheduler {
       const double operations = operations_of_fetch(builder_.view, block_, access, plan_);
       if (moves(access.axes[plan_.column_axis])) {
         size_.operations_of_column = operations;
-      } else if (plan_.by_tensor_cores) {
+      } else if (plan_.mma) {
         size_.operations_of_row = operations;
       }
     }
@@ -315,9 +316,9 @@ class ProductScheduler {
     plan_.columns = decide("columns", {2, 4, 8, 16, 32}, wanted.columns);
     plan_.rows = decide("rows", {2, 4, 8}, wanted.rows);
     plan_.images = decide("images", images_of(plan_, extents_), wanted.images);
-    plan_.parts = decide("parts", divisors(size_.length / kMmaSteps, 32), wanted.parts);
-    const int64_t most = size_.length / plan_.parts % (2 * kMmaSteps) == 0 ? 2 * kMmaSteps : kMmaSteps;
-    plan_.steps = builder_.decide(name_, "steps", divisors(most / kMmaSteps, 2), most / kMmaSteps) * kMmaSteps;
+    plan_.parts = decide("parts", divisors(size_.length / plan_.mma->steps, 32), wanted.parts);
+    const int64_t most = plan_.most_steps(size_.length / plan_.parts) / plan_.mma->steps;
+    plan_.steps = builder_.decide(name_, "steps", divisors(most, 2), most) * plan_.mma->steps;
     plan_.stages = builder_.decide(name_, "stages", {1, 2, 3, 4, 5}, most_stages(plan_));
   }
 
@@ -356,7 +357,7 @@ class ProductScheduler {
       if (plan_.stages * plan_.images > 1) {
         plan_.stages = plan_.images = 1;
       } else {
-        plan_.by_tensor_cores = false;
+        plan_.mma = nullptr;
         plan_.steps /= 2;
       }
     }

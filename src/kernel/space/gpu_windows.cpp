@@ -1,6 +1,5 @@
 #include <algorithm>
 
-#include "kernel/mma.h"
 #include "kernel/space/gpu_modules.h"
 #include "kernel/space/gpu_operands.h"
 #include "kernel/tree.h"
@@ -24,15 +23,20 @@ std::optional<LoadAccess> window_of(const View& view, const std::string& name) {
   return std::nullopt;
 }
 
-/// Whether the first reduction is over channels that tensor cores may take step by step, at each place of a window.
-bool has_channels(const View& view, const Block& block) {
-  const auto loaded = loads(block);
-  return block.reduce.size() > 1 && te::as_constant(block.reduce[0].extent).value_or(1) % kMmaSteps == 0 &&
-         std::ranges::all_of(loaded, [&](int b) { return bit_width(view.buffer(b).dtype) == 16; });
+/// Where the first reduction is over channels that tensor cores may take step by step, at each place of a window: by
+/// which of their instructions.
+const MmaShape* by_channels(const View& view, const Block& block) {
+  const int64_t channels = block.reduce.size() > 1 ? te::as_constant(block.reduce[0].extent).value_or(1) : 1;
+  for (const MmaShape* mma : {&kMmaOfHalves, &kMmaOfFloats}) {
+    const auto fits = [&](int b) { return bit_width(view.buffer(b).dtype) == 8 * mma->bytes(); };
+    if (allows(view.machine(), *mma) && channels % mma->steps == 0 && std::ranges::all_of(loads(block), fits))
+      return mma;
+  }
+  return nullptr;
 }
 
 /// Whether taking the windows of a copy in which the channels of a place lie side by side saves more than it costs.
-bool is_channels_last_worth_it(const View& view, const Block& block, const LoadAccess& window) {
+bool is_channels_last_worth_it(const View& view, const Block& block, const LoadAccess& window, const MmaShape& mma) {
   ProductSize size;
   const Integers extents = extents_of(block);
   const auto& index = te::as<te::Load>(window.load)->index;
@@ -46,11 +50,11 @@ bool is_channels_last_worth_it(const View& view, const Block& block, const LoadA
   size.most_images = std::min(size.others, kMostImages);
   size.operations_of_row = kOperationsOfVector;
   ProductPlan plan;
-  plan.by_tensor_cores = true;
+  plan.mma = &mma;
   size.operations_of_column = kOperationsOfChannel;
   const double apart = cheapest(plan, size).cycles;
   size.operations_of_column = kOperationsOfVector;
-  const int64_t bytes = 2 * 2 * element_count(view.buffer(window.buffer).shape).constant().value_or(0);
+  const int64_t bytes = 2 * mma.bytes() * element_count(view.buffer(window.buffer).shape).constant().value_or(0);
   return cheapest(plan, size).cycles + cycles_of_launch(bytes) < apart;
 }
 
@@ -61,8 +65,9 @@ void take_windows(Builder& builder, const std::string& name) {
   const Schedule before = builder.schedule;
   const Block& block = view.block(name);
   // Finding a place is done once for all its channels.
-  const bool are_apart = has_channels(view, block) && builder.decide(name, "channels_apart", true);
-  if (are_apart && builder.decide(name, "channels_last", is_channels_last_worth_it(view, block, *window)))
+  const MmaShape* const mma = by_channels(view, block);
+  const bool are_apart = mma && builder.decide(name, "channels_apart", true);
+  if (are_apart && builder.decide(name, "channels_last", is_channels_last_worth_it(view, block, *window, *mma)))
     (void)read_laid_last(builder, name, *window, te::reduce_axis(0));
   window = window_of(view, name);
   if (!window) return;

@@ -79,6 +79,7 @@ class Compiler {
       target = {cpu->cpu, cpu->extensions};
     } else {
       target = {gpu_arch(), {}, runtime::DeviceKind::kCuda};
+      if (std::get<kernel::CudaTarget>(options_.target).tf32) target.features = {runtime::kTf32};
       TRY_VOID(add_plain());
     }
     artifact().provenance.seed = options_.seed;
@@ -308,6 +309,7 @@ kernel::Machine machine_of(const kernel::CpuTarget& target, int threads) {
 kernel::Machine machine_of(const CompileOptions& options) {
   const auto* cpu = std::get_if<kernel::CpuTarget>(&options.target);
   kernel::Machine machine = cpu ? machine_of(*cpu, options.threads) : kernel::Machine();
+  if (const auto* gpu = std::get_if<kernel::CudaTarget>(&options.target)) machine.tf32 = gpu->tf32;
   machine.packing = options.packing;
   machine.micro_tiles = options.micro_tiles;
   if (!options.words) machine.word_parts = 0;

@@ -38,21 +38,28 @@ Result<std::string> arch_of(std::string_view text) {
   if (arch == kernel::kEmulated || is_arch(arch)) return std::string(arch);
   return Error{
       ErrorKind::kUsage, "target",
-      fmt::format("'cuda', or 'cuda=' and an architecture from sm_{} on (sm_80, sm_90a, …) expected, '{}' found",
-                  kOldestArch, text)};
+      fmt::format("'cuda', or 'cuda=' and an architecture from sm_{} on (sm_80, sm_90a, …), '{}' behind it or not, "
+                  "expected, '{}' found",
+                  kOldestArch, kRoundsToTf32, text)};
 }
 
 }  // namespace
 
+bool is_gpu_target(std::string_view text) {
+  return text == kCuda || text.starts_with("cuda=") || text.starts_with("cuda+");
+}
+
 Result<kernel::Target> parse_target(std::string_view text) {
-  if (text != kCuda && !text.starts_with("cuda=")) {
+  if (!is_gpu_target(text)) {
     auto cpu = kernel::parse_cpu_target(text);
     if (!cpu.ok()) return std::move(cpu).error();
     return kernel::Target(*std::move(cpu));
   }
+  const bool rounds = text.ends_with(kRoundsToTf32);
+  if (rounds) text.remove_suffix(kRoundsToTf32.size());
   TRY(std::string arch, arch_of(text));
   TRY_VOID(kernel::find_cuda_compiler(arch));
-  return kernel::Target(kernel::CudaTarget{std::move(arch)});
+  return kernel::Target(kernel::CudaTarget{std::move(arch), rounds});
 }
 
 bool runs_here(const kernel::Target& target) {

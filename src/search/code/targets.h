@@ -9,7 +9,14 @@
 
 namespace isomer::search {
 
-/// "cpu", "cpu=haswell" (kernel::parse_cpu_target); "cuda": the GPU of this machine; "cuda=sm_90a"; "cuda=emulated".
+/// Behind a GPU: factors of products of floats may be rounded to tf32 (kernel/mma.h).
+inline constexpr std::string_view kRoundsToTf32 = "+tf32";
+
+/// Whether it begins as one does.
+bool is_gpu_target(std::string_view text);
+
+/// "cpu", "cpu=haswell" (kernel::parse_cpu_target); "cuda": the GPU of this machine; "cuda=sm_90a"; "cuda=emulated";
+/// of a GPU with kRoundsToTf32 behind it or not.
 /// Errors are of kind kUsage; kUnsupported where there is no GPU, or no compiler for it.
 Result<kernel::Target> parse_target(std::string_view text);
 
