@@ -70,7 +70,7 @@ std::optional<te::Number> literal_of(const Expr& expr) {
 
 /// What the row says of the node. Where an input only says the output's shape, of the shape that the output is known to
 /// have.
-Result<te::Program> program_of(const Graph& graph, NodeId id) {
+Result<te::Program> program_of_shape(const Graph& graph, NodeId id) {
   const Node& node = graph.node(id);
   const OpContext context = context_of(graph, id);
   const ValueType* made = node.outputs[0].valid() ? &graph.value(node.outputs[0]).type : nullptr;
@@ -145,7 +145,7 @@ std::optional<Pointwise> pointwise_of(const Graph& graph, NodeId id, int output)
   if (node.is_opaque() || !node.op->compute) return std::nullopt;
   for (const ValueId input : node.inputs)
     if (input.valid() && !graph.value(input).type.has_shape()) return std::nullopt;
-  const auto program = program_of(graph, id);
+  const auto program = program_of_shape(graph, id);
   if (!program.ok()) return std::nullopt;
   const auto made = pointwise_of(*program, output);
   if (!made) return std::nullopt;

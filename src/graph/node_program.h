@@ -1,6 +1,7 @@
-// The program of one node for arguments that are there. Test: tests/substitutions/proof_test.cpp
+// The program of one node. Test: tests/substitutions/proof_test.cpp
 #pragma once
 
+#include <optional>
 #include <span>
 
 #include "graph/graph.h"
@@ -8,6 +9,9 @@
 #include "graph/te/program.h"
 
 namespace isomer {
+
+/// For those who can do without: nothing where types are missing that the program depends on, or the node has none.
+std::optional<te::Program> program_of(const Graph& graph, NodeId id);
 
 /// Of the graph's only node, for these inputs of the node: dims are theirs, and integers, where none was rounded, are
 /// known. Errors: no program; it would take more bytes.

@@ -12,12 +12,6 @@ namespace {
 using te::BinaryOp;
 using te::Expr;
 
-Result<std::vector<ValueType>> infer_mod(const OpContext& context) {
-  const int64_t fmod = context.get_int("fmod");
-  if (fmod != 0 && fmod != 1) return context.invalid("fmod 0 or 1 expected, {} found", fmod);
-  return broadcast_shapes(context);
-}
-
 Result<te::Program> compute_mod(const OpContext& context) {
   const BinaryOp op = context.get_int("fmod") != 0 ? BinaryOp::kTruncMod : BinaryOp::kFloorMod;
   return pointwise([op](Expr a, Expr b) { return te::binary(op, a, b); })(context);
@@ -240,9 +234,9 @@ std::vector<OpDef> arithmetic() {
        .inputs = {"A", "B"},
        .outputs = {"C"},
        .types = {{"T", kNumeric}},
-       .attributes = {with_default("fmod", 0)},
+       .attributes = {zero_or_one("fmod", 0)},
        .versions = {{13, demand_fmod, keep_fmod}, {10, demand_fmod, keep_fmod}},
-       .infer = infer_mod,
+       .infer = broadcast_shapes,
        .compute = compute_mod},
 
       {.name = "Pow",

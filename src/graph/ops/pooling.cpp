@@ -76,8 +76,6 @@ te::Expr column_major(const Shape& shape, const te::Expr& row_major) {
 
 Result<std::vector<ValueType>> infer_max_pool(const OpContext& context) {
   TRY(const Pool pool, pool_of(context));
-  const int64_t order = context.get_int("storage_order");
-  if (order != 0 && order != 1) return context.invalid("storage_order 0 or 1 expected, {} found", order);
   return std::vector{ValueType::tensor(context.dtype(0), pool.out), ValueType::tensor(DataType::kInt64, pool.out)};
 }
 
@@ -342,7 +340,7 @@ std::vector<OpDef> pooling() {
        .inputs = {"X"},
        .outputs = {"Y", "Indices?:int64"},
        .types = {{"T", kFloats | DataType::kInt8 | DataType::kUInt8}},
-       .attributes = pool_attributes({with_default("storage_order", 0)}),
+       .attributes = pool_attributes({zero_or_one("storage_order", 0)}),
        .versions = {{12}, {11}, {10}, without(8, {"dilations", "ceil_mode"}), max_pool_of_values(1)},
        .infer = infer_max_pool,
        .compute = compute_max_pool,

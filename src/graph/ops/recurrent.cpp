@@ -160,7 +160,6 @@ Result<Recurrent> recurrent_of(const OpContext& context, int gates,
   if (direction != "forward" && direction != "reverse" && direction != "bidirectional" && direction != "foward")
     return context.invalid("direction forward, reverse or bidirectional expected, '{}' found", direction);
   const int64_t layout = context.get_int("layout");
-  if (layout != 0 && layout != 1) return context.invalid("layout 0 or 1 expected, {} found", layout);
   Recurrent result{.context = context,
                    .gates = gates,
                    .batch_first = layout == 1,
@@ -412,7 +411,7 @@ std::vector<AttributeDef> recurrent_attributes(std::vector<AttributeDef> further
                                     optional("clip", AttributeKind::kFloat),
                                     with_default("direction", "forward"),
                                     optional("hidden_size", AttributeKind::kInt),
-                                    with_default("layout", 0)};
+                                    zero_or_one("layout", 0)};
   defs.insert(defs.end(), further.begin(), further.end());
   return defs;
 }

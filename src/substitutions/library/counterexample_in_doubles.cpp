@@ -7,8 +7,8 @@
 #include <map>
 
 #include "graph/algorithms.h"
-#include "graph/infer.h"
 #include "graph/interpret.h"
+#include "graph/node_program.h"
 #include "graph/te/approximate.h"
 #include "graph/te/rewrite_program.h"
 #include "verify/proof/term_graph.h"
@@ -82,9 +82,8 @@ std::optional<std::vector<Approximate>> outputs_of(const Graph& graph, const std
   if (!order.ok()) return std::nullopt;
   for (const NodeId id : *order) {
     const Node& node = graph.node(id);
-    if (node.is_opaque() || !node.op->compute) return std::nullopt;
-    const auto program = node.op->compute(context_of(graph, id));
-    if (!program.ok()) return std::nullopt;
+    const auto program = program_of(graph, id);
+    if (!program) return std::nullopt;
     std::vector<Approximate> arguments;
     for (const ValueId input : node.inputs) arguments.push_back(value_of(input));
     const auto is_rounded = [](const Approximate& one) { return !one.distance.is_zero(); };

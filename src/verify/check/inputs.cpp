@@ -12,10 +12,10 @@
 #include "graph/infer.h"
 #include "graph/interpret.h"
 #include "graph/minifloat.h"
+#include "graph/node_program.h"
 #include "graph/te/integer.h"
 #include "graph/te/integer_algebra.h"
 #include "util/random.h"
-#include "verify/check/node_program.h"
 
 namespace isomer {
 namespace {

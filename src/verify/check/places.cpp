@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "verify/check/node_program.h"
+#include "graph/node_program.h"
 
 namespace isomer {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "verify/check/node_program.h"
+#include "graph/node_program.h"
 
 namespace isomer {
 namespace {

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "graph/infer.h"
+#include "graph/node_program.h"
 #include "graph/te/array.h"
 #include "graph/te/integer_algebra.h"
 #include "graph/te/print.h"
@@ -197,9 +197,8 @@ class BitWords {
   MaybeWord computed(ValueId id, const Indices& at) {
     const NodeId producer = graph_.value(id).producer;
     const Node& node = graph_.node(producer);
-    if (node.is_opaque() || !node.op->compute) return std::nullopt;
-    const auto program = node.op->compute(context_of(graph_, producer));
-    if (!program.ok()) return std::nullopt;
+    const auto program = program_of(graph_, producer);
+    if (!program) return std::nullopt;
     for (size_t k = 0; k < node.outputs.size() && k < program->outputs.size(); ++k)
       if (node.outputs[k] == id) return stage_word({producer, *program, at}, program->outputs[k]);
     return std::nullopt;

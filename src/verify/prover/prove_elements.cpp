@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "graph/infer.h"
+#include "graph/node_program.h"
 #include "graph/te/program.h"
 #include "verify/proof/equal_sides.h"
 #include "verify/prover/bit_question.h"
@@ -38,11 +38,8 @@ bool are_in_ring(const Law& sides, const VariableTypes& types) {
   const auto graph = graph_of({sides.left, sides.right}, types);
   if (!graph.ok()) return false;
   return std::ranges::all_of(graph->nodes(), [&](NodeId id) {
-    const Node& node = graph->node(id);
-    if (node.is_opaque() || !node.op->compute) return false;
-    const auto program = node.op->compute(context_of(*graph, id));
-    return program.ok() &&
-           std::ranges::all_of(program->stages, [](const te::Stage& stage) { return is_in_ring(stage); });
+    const auto program = program_of(*graph, id);
+    return program && std::ranges::all_of(program->stages, [](const te::Stage& stage) { return is_in_ring(stage); });
   });
 }
 
