@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <regex>
+
 #include "substitutions/generated.h"
 #include "support/files.h"
 #include "verify/claim_support.h"
@@ -94,6 +96,15 @@ TEST_F(RulesFiles, AreWrittenAndReadAsTwoFiles) {
   const auto missing = read_rules(folder.path() / "other", axioms_);
   ASSERT_FALSE(missing.ok());
   EXPECT_THAT(missing.error().message(), HasSubstr("other.rules"));
+}
+
+/// As editors and version control leave them elsewhere.
+TEST_F(RulesFiles, LinesMayEndInCarriageReturns) {
+  const auto with_returns = [](const std::string& text) { return std::regex_replace(text, std::regex("\n"), "\r\n"); };
+  const auto parsed = parse_rules(with_returns(rules()), with_returns(proofs()), axioms_);
+  ASSERT_TRUE(parsed.ok()) << parsed.error().message();
+  EXPECT_EQ(print_rules(*parsed), rules());
+  EXPECT_EQ(print_proofs(*parsed, axioms_), proofs());
 }
 
 TEST_F(RulesFiles, ProofsMayBeThereBeforeTheirRules) {

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <iostream>
+#include <regex>
 
 #include "graph/onnx/export.h"
 #include "graph/onnx/import.h"
@@ -339,6 +340,10 @@ class WrittenProofs : public FilesOfWalks {
 
   std::string proof_;
 };
+
+TEST_F(WrittenProofs, MayHaveCarriageReturns) {
+  EXPECT_EQ(refusal_of(std::regex_replace(proof_, std::regex("\n"), "\r\n")), "");
+}
 
 TEST_F(WrittenProofs, ThatAreCutOffSayWhere) {
   for (size_t size = 0; size < proof_.size(); size += size < 200 ? 1 : 37) {

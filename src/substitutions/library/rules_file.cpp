@@ -42,7 +42,8 @@ template <class LineRead>
 Result<std::string> read_lines(std::string_view text, const LineRead& line_read) {
   std::optional<std::string> made_by;
   int number = 0;
-  for (const std::string_view line : split(text, "\n")) {
+  for (std::string_view line : split(text, "\n")) {
+    if (line.ends_with('\r')) line.remove_suffix(1);
     const std::string place = fmt::format("line {}", ++number);
     if (line.empty()) continue;
     if (line.starts_with("# laws ")) {

@@ -109,6 +109,7 @@ class FileParser {
     const size_t end = rest_.find('\n');
     // What is cut off has no end.
     line_ = end == std::string_view::npos ? std::nullopt : std::optional(rest_.substr(0, end));
+    if (line_ && line_->ends_with('\r')) line_->remove_suffix(1);
     rest_.remove_prefix(end == std::string_view::npos ? rest_.size() : end + 1);
   }
 
