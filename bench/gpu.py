@@ -108,11 +108,16 @@ def in_parallel(work, items, jobs):
         return dict(zip(items, pool.map(work, items)))
 
 
+def may_round(layer):
+    return layer.endswith("_tf32")
+
+
 def compile_layer(run, name):
     folder = run.place / "layers"
+    target = run.target + ("+tf32" if may_round(name) else "")
     code, output = run.call([run.place / "bin/isomer-fill", folder / f"{name}.onnx"])
     if code == 0:
-        code, output = run.isomer("compile", folder / f"{name}.onnx", "-o", folder / f"{name}.iso", "--target", run.target, "--level", "2", "--no-check", "-q")
+        code, output = run.isomer("compile", folder / f"{name}.onnx", "-o", folder / f"{name}.iso", "--target", target, "--level", "2", "--no-check", "-q")
     if code != 0:
         run.fail(f"compile {name}", output)
     return code == 0
@@ -238,7 +243,7 @@ def main():
             if run.left() < 5:
                 run.left_out += 1
                 continue
-            table[name] = measure(run, run.place / "layers" / f"{name}.iso", options.duration, "--model", run.place / "layers" / f"{name}.onnx", *([] if run.emulated else ["--against", "cudnn,cublaslt"]))
+            table[name] = measure(run, run.place / "layers" / f"{name}.iso", options.duration, "--model", run.place / "layers" / f"{name}.onnx", *(["--tf32"] if may_round(name) else []), *([] if run.emulated else ["--against", "cudnn,cublaslt"]))
             save(run)
     save(run)
     print_table(run)

@@ -4,7 +4,8 @@
     bench/gpu_layers.py FOLDER
 
 ResNet-18's convolutions in the numbering of the TVM papers and ResNet-50's pointwise ones, with bias and Relu; depthwise convolutions; BERT's
-products; softmax and layer normalization; and layers whose time is that of memory. In float32, float16 and bfloat16. Needs the Python package onnx.
+products; softmax and layer normalization; and layers whose time is that of memory. In float32, float16 and bfloat16; and products of float32 of
+which tensor cores may round factors (tf32). Needs the Python package onnx.
 """
 import math
 import pathlib
@@ -19,6 +20,7 @@ RESNET18 = [(3, 224, 64, 7, 2), (64, 56, 64, 3, 1), (64, 56, 64, 1, 1), (64, 56,
             (128, 28, 256, 3, 2), (128, 28, 256, 1, 2), (256, 14, 256, 3, 1), (256, 14, 512, 3, 2), (256, 14, 512, 1, 2), (512, 7, 512, 3, 1)]
 RESNET50 = [(64, 56, 256, 1, 1), (256, 56, 64, 1, 1), (512, 28, 128, 1, 1), (128, 28, 512, 1, 1), (1024, 14, 256, 1, 1),
             (256, 14, 1024, 1, 1), (2048, 7, 512, 1, 1), (512, 7, 2048, 1, 1)]
+PRODUCTS = [("qkv", 768, 768), ("ffn1", 768, 3072), ("ffn2", 3072, 768)]  # of BERT
 DEPTHWISE = [(32, 112, 1), (96, 112, 2), (144, 56, 1), (576, 14, 1), (960, 7, 1)]
 
 
@@ -96,7 +98,7 @@ def main():
             for number, (channels, size, stride) in enumerate(DEPTHWISE, 1):
                 convolution(folder, f"d{number}_b{batch}_{suffix}", kind, batch, channels, size, channels, 3, stride, channels)
         for m in (128, 2048):
-            for name, k, n in (("qkv", 768, 768), ("ffn1", 768, 3072), ("ffn2", 3072, 768)):
+            for name, k, n in PRODUCTS:
                 product(folder, f"{name}_m{m}_{suffix}", kind, m, k, n)
         batched(folder, f"scores_{suffix}", kind, 12, 128, 64, 128)
         batched(folder, f"context_{suffix}", kind, 12, 128, 128, 64)
@@ -109,6 +111,10 @@ def main():
         moved(folder, f"relu_large_{suffix}", kind, "Relu", [count // 4096, 4096])
         moved(folder, f"add_large_{suffix}", kind, "Add", [count // 4096, 4096])
         moved(folder, f"transpose_large_{suffix}", kind, "Transpose", [count // 4096, 4096], [4096, count // 4096], perm=[1, 0])
+    for number, layer in enumerate(RESNET18, 1):
+        convolution(folder, f"c{number}_b16_tf32", TensorProto.FLOAT, 16, *layer)
+    for name, k, n in PRODUCTS:
+        product(folder, f"{name}_m2048_tf32", TensorProto.FLOAT, 2048, k, n)
 
 
 if __name__ == "__main__":
