@@ -28,7 +28,10 @@ std::optional<LoadAccess> window_of(const View& view, const std::string& name) {
 const MmaShape* by_channels(const View& view, const Block& block) {
   const int64_t channels = block.reduce.size() > 1 ? te::as_constant(block.reduce[0].extent).value_or(1) : 1;
   for (const MmaShape* mma : {&kMmaOfHalves, &kMmaOfFloats}) {
-    const auto fits = [&](int b) { return bit_width(view.buffer(b).dtype) == 8 * mma->bytes(); };
+    const auto fits = [&](int b) {
+      const DataType type = view.buffer(b).dtype;
+      return is_float(type) && bit_width(type) == 8 * mma->bytes();
+    };
     if (allows(view.machine(), *mma) && channels % mma->steps == 0 && std::ranges::all_of(loads(block), fits))
       return mma;
   }
