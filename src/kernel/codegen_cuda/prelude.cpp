@@ -325,7 +325,10 @@ ISOMER_DEVICE void load_matrices(u32& r0, u32& r1, u32& r2, u32& r3, const u16* 
 template <int offset>
 ISOMER_DEVICE void load_matrices(u32& r0, u32& r1, u32& r2, u32& r3, const float* row) {
   load_matrices<2 * offset>(r0, r1, r2, r3, reinterpret_cast<const u16*>(row));
-  for (u32* each : {&r0, &r1, &r2, &r3}) *each = tf32(float_of(*each));
+  r0 = tf32(float_of(r0));
+  r1 = tf32(float_of(r1));
+  r2 = tf32(float_of(r2));
+  r3 = tf32(float_of(r3));
 }
 // Adds to sums of the warp the product of what its lanes have.
 #define ISOMER_MMA(type, shape)                                                                               \

@@ -243,7 +243,12 @@ class ProductScheduler {
     const int64_t rows = extents_[plan_.row_axis], columns = extents_[plan_.column_axis];
     Integers lengths;
     for (const Iterator& iterator : block_.reduce) lengths.push_back(te::as_constant(iterator.extent).value_or(0));
-    plan_.reduce_axis = static_cast<size_t>(std::max_element(lengths.begin(), lengths.end()) - lengths.begin());
+    const MmaShape* mma = mma_of(block_.bodies[0]);
+    if (mma && allows(builder.machine(), *mma)) mma_ = mma;
+    // What instructions take whole comes before what is long: eight channels before nine places of a window.
+    const auto rank_of = [&](int64_t length) { return std::pair(mma_ && length % mma_->steps == 0, length); };
+    const auto longest = std::ranges::max_element(lengths, {}, rank_of);
+    plan_.reduce_axis = static_cast<size_t>(longest - lengths.begin());
     const int64_t length = lengths[plan_.reduce_axis];
     steps_ = std::accumulate(lengths.begin(), lengths.end(), int64_t{1}, std::multiplies<>());
     size_ = {work / (rows * columns * steps_), rows, columns, length, steps_ / length};
@@ -267,11 +272,9 @@ class ProductScheduler {
   bool decide_means() {
     const bool is_large = size_.length >= 4 && size_.rows >= 4 && size_.columns >= 4;
     if (!builder_.decide(name_, "shared_tiles", is_large)) return false;
-    const MmaShape* mma = mma_of(block_.bodies[0]);
-    if (mma && allows(builder_.machine(), *mma) &&
-        builder_.decide(name_, "tensor_cores",
-                        size_.length % mma->steps == 0 && size_.columns >= 16 && size_.rows >= 16))
-      plan_.mma = mma;
+    if (mma_ && builder_.decide(name_, "tensor_cores",
+                                size_.length % mma_->steps == 0 && size_.columns >= 16 && size_.rows >= 16))
+      plan_.mma = mma_;
     return true;
   }
 
@@ -368,6 +371,7 @@ class ProductScheduler {
   const std::string& name_;
   const Block block_;  ///< as it was
   const Integers extents_;
+  const MmaShape* mma_ = nullptr;  ///< that may compute it
   ProductPlan plan_;
   ProductSize size_;
   int64_t steps_ = 1;  ///< of the whole reduction
