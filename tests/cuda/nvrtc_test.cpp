@@ -17,6 +17,7 @@
 #include "kernel/default_schedule.h"
 #include "kernel/launch_examples.h"
 #include "kernel/row_tasks.h"
+#include "kernel/space/gpu_modules.h"
 #include "support/files.h"
 #include "support/long_run.h"
 
@@ -60,12 +61,17 @@ TEST_F(NvrtcTest, CompilesDefaultSchedulesWithoutSpills) {
        "s0 = reduce [256, 256] over [256] with sum:float32 { in0[i0, r0]:float32*in1[r0, i1]:float32 }\noutput "
        "s0\n",
        {{256, 256}, {256, 256}}});
-  for (size_t k = 0; k < all.size(); ++k) {
-    const CudaKernel code =
-        ok(emit_cuda(default_gpu_schedule(Schedule(lowered(all[k]))).finish(), fmt::format("f{}_", k)));
+  const auto add = [&](const Schedule& schedule) {
+    const CudaKernel code = ok(emit_cuda(schedule.finish(), fmt::format("f{}_", functions)));
     functions += code.launches.size();
     text += code.text;
-  }
+  };
+  for (const Example& example : all) add(default_gpu_schedule(Schedule(lowered(example))));
+  Machine machine;
+  machine.tf32 = true;
+  Preferring preferring;
+  add(scheduled(Schedule(lowered(all.back())), gpu_space(), machine, preferring).schedule);
+  EXPECT_NE(text.find("op::mma_tf32(", cuda_prelude().size()), std::string::npos);
   for (const char* arch : {"sm_80", "sm_90a"}) {
     SCOPED_TRACE(arch);
     const Cubin cubin = ok(nvrtc_->compile(text, arch));
