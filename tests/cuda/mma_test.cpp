@@ -262,6 +262,26 @@ TEST(TensorCores, StagesNeedAllTheirWaits) {
   EXPECT_TRUE(is_found(fewer)) << fewer;
 }
 
+void set_stages(Statements& statements, int64_t stages) {
+  for (Statement& statement : statements) {
+    auto* const loop = std::get_if<Loop>(&statement.node);
+    if (!loop) continue;
+    if (loop->annotations.contains(kStages)) loop->annotations[kStages] = stages;
+    set_stages(loop->body, stages);
+  }
+}
+
+TEST(TensorCores, MoreStagesThanMemoryHasRoomForAreRefused) {
+  Random random(58);
+  Subject subject = product_of(DataType::kFloat16, 32, 32, 160, random, "f", {{"s0.parts", 1}, {"s0.stages", 3}});
+  for (const int64_t stages : {int64_t{1} << 20, int64_t{1} << 62}) {
+    set_stages(subject.scheduled.body, stages);
+    const auto code = emit_cuda(subject.scheduled, "f");
+    ASSERT_FALSE(code.ok()) << code->text;
+    EXPECT_THAT(code.error().message(), testing::HasSubstr("shared memory"));
+  }
+}
+
 /// The emulator's own map of lanes (PTX ISA 9.7.14.5) against the code generator's: swapped registers are found.
 void expect_swaps_found(DataType type, const std::string& mma) {
   Random random(52);

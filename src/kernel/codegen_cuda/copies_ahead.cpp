@@ -93,7 +93,8 @@ int64_t stages_of(const Statement& launched, const Loop& loop, const CopiesAhead
   const bool are_own = std::ranges::all_of(ahead.copies, [&](const CopyAhead& copy) {
     return !used_elsewhere.contains(copy.target) && written.count(copy.target) == 1;
   });
-  return are_own ? std::max<int64_t>(wanted->second, 1) : 1;
+  // A schedule may ask for any number. This one's bytes can be counted, and are already too many.
+  return are_own ? std::clamp<int64_t>(wanted->second, 1, kMostSharedBytes) : 1;
 }
 
 }  // namespace isomer::kernel::cuda
