@@ -166,10 +166,10 @@ struct Step {
   bool operator==(const Step&) const = default;
 };
 
-/// What the code needs of a machine.
 /// Feature of a GPU's code that may round factors of products of floats to tf32.
 inline constexpr const char* kTf32 = "tf32";
 
+/// What the code needs of a machine.
 struct Target {
   std::string name;                   ///< as `--target` has it; of a GPU what its modules have as arch
   std::vector<std::string> features;  ///< of a CPU names of cpu_features.h
