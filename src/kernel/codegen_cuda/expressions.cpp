@@ -400,6 +400,7 @@ std::string Expressions::stored(const Expr& load) {
 std::string Expressions::position(const AccessPlan& access) {
   std::string result = index(te::to_expr(access.offset));
   if (access.axes.empty()) return result;
+  result = "(" + result + ")";  // it may end in an operator that binds less than +
   const Shape& shape = kernel_.buffers[static_cast<size_t>(access.buffer)].shape;
   for (const AccessPlan::Axis& axis : access.axes) {
     int64_t pitch = 1;
