@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 
 #include "graph/infer.h"
 #include "graph/interpret.h"
+#include "graph/text.h"
 #include "ops/reference.h"
 #include "support/long_run.h"
 #include "util/hash.h"
@@ -76,6 +78,24 @@ TEST_P(Meaning, IsTheReference) {
     }
   }
   EXPECT_GE(valid, count / 2);
+}
+
+/// As ONNX Runtime takes them: a bound that is left out is the last finite number.
+TEST(Clip, HasBoundsThatAreFinite) {
+  const auto clipped = [](const std::string& bounds) {
+    auto graph = *parse_graph("opset 21\ngraph g(x: float32[3]) -> (y) {\n" + bounds + "}\n");
+    EXPECT_TRUE(infer(graph).ok());
+    const te::Array x = te::Array::reals(DataType::kFloat32, {3}, {INFINITY, -INFINITY, 1});
+    const te::Array y = interpret(graph, std::vector{x}, {})->at(0);
+    return std::vector{y.real(0), y.real(1), y.real(2)};
+  };
+  constexpr double kMost = std::numeric_limits<float>::max();
+  const std::string least = "  a: float32[] = {-5}\n", most = "  b: float32[] = {5}\n",
+                    inf = "  c: float32[] = {inf}\n";
+  EXPECT_EQ(clipped("  y = Clip(x)\n"), (std::vector{kMost, -kMost, 1.0}));
+  EXPECT_EQ(clipped(least + "  y = Clip(x, a)\n"), (std::vector{kMost, -5.0, 1.0}));
+  EXPECT_EQ(clipped(most + "  y = Clip(x, _, b)\n"), (std::vector{5.0, -kMost, 1.0}));
+  EXPECT_EQ(clipped(least + inf + "  y = Clip(x, a, c)\n"), (std::vector<double>{INFINITY, -5.0, 1.0}));
 }
 
 INSTANTIATE_TEST_SUITE_P(Rows, Meaning, testing::ValuesIn(rows_with_reference()),

@@ -116,16 +116,17 @@ std::optional<double> most_finite(DataType dtype) {
   }
 }
 
-/// Without bounds infinities become finite still. A single one is taken for all there are: a bound that is left out
-/// then would cost what it is hardly ever good for.
+/// A bound that is left out is the last finite number, beyond which infinities are.
 Result<te::Program> compute_clip(const OpContext& context) {
-  const auto bound = [&](int i) { return context.load(i, std::vector<Expr>(context.rank(i), te::index(0))); };
   Expr value = context.load_broadcast(0, context.shape(0));
-  if (const auto most = most_finite(value.dtype()); most && !context.has_input(1) && !context.has_input(2))
-    value =
-        te::min(te::max(value, te::literal(Number(-*most), value.dtype())), te::literal(Number(*most), value.dtype()));
-  if (context.has_input(1)) value = te::max(value, bound(1));
-  if (context.has_input(2)) value = te::min(value, bound(2));
+  const auto most = most_finite(value.dtype());
+  const auto bound = [&](int i) -> Expr {
+    if (context.has_input(i)) return context.load(i, std::vector<Expr>(context.rank(i), te::index(0)));
+    return most ? te::literal(Number(i == 1 ? -*most : *most), value.dtype()) : Expr();
+  };
+  const Expr least = bound(1), greatest = bound(2);
+  if (least) value = te::max(value, least);
+  if (greatest) value = te::min(value, greatest);
   return single_map(context.shape(0), value);
 }
 
@@ -161,20 +162,22 @@ Result<void> expand_clip(NodeForm& form) {
   for (const int i : {1, 2})
     if (form.has_input(i) && (!form.has_rank(i) || form.rank(i) != 0))
       return form.unsupported("scalar bounds expected");
-  if (!form.has_input(1) && !form.has_input(2)) {
-    if (!form.type(0).is_tensor()) return form.unsupported("a known element type expected");
-    const auto most = most_finite(form.type(0).dtype);
-    if (!most) return form.emit_as(0, "Identity", {form.input(0)});
-    const ValueId least = form.scalar(form.type(0).dtype, -*most, "min");
-    TRY(const ValueId bounded, form.emit("Max", {form.input(0), least}));
-    return form.emit_as(0, "Min", {bounded, form.scalar(form.type(0).dtype, *most, "max")});
-  }
-  if (!form.has_input(2)) return form.emit_as(0, "Max", {form.input(0), form.input(1)});
+  if (!form.type(0).is_tensor()) return form.unsupported("a known element type expected");
+  const DataType dtype = form.type(0).dtype;
+  const auto most = most_finite(dtype);
+  const auto bound = [&](int i, const char* name) {
+    if (form.has_input(i) || !most) return form.input(i);
+    return form.scalar(dtype, i == 1 ? -*most : *most, name);
+  };
+  const ValueId least = bound(1, "min"), greatest = bound(2, "max");
+  if (!greatest.valid())
+    return least.valid() ? form.emit_as(0, "Max", {form.input(0), least})
+                         : form.emit_as(0, "Identity", {form.input(0)});
   ValueId value = form.input(0);
-  if (form.has_input(1)) {
-    TRY(value, form.emit("Max", {value, form.input(1)}));
+  if (least.valid()) {
+    TRY(value, form.emit("Max", {value, least}));
   }
-  return form.emit_as(0, "Min", {value, form.input(2)});
+  return form.emit_as(0, "Min", {value, greatest});
 }
 
 /// Which operand of a binary Min or Max is a scalar bound of the other; -1 if none.
@@ -190,21 +193,34 @@ int bound_of(const Graph& graph, const Node& node) {
   return -1;
 }
 
+/// Where it is the last finite number it need not be said.
+bool is_left_out(const Tensor* bound, int sign) {
+  const auto most = bound ? most_finite(bound->dtype()) : std::nullopt;
+  return most && bound->count() == 1 && bound->real(0) == sign * *most;
+}
+
 std::optional<Node> recognize_clip(const Graph& graph, NodeId root) {
   const Pattern pattern(graph);
+  const auto clip = [&](ValueId value, ValueId least, ValueId greatest) {
+    if (least.valid() && is_left_out(pattern.constant(least), -1)) least = {};
+    if (greatest.valid() && is_left_out(pattern.constant(greatest), 1)) greatest = {};
+    std::vector<ValueId> inputs = {value, least, greatest};
+    while (!inputs.back().valid()) inputs.pop_back();
+    return pattern.make("Clip", std::move(inputs));
+  };
   if (const Node* most = pattern.node(root, "Min")) {
     const int upper = bound_of(graph, *most);
     if (upper < 0) return std::nullopt;
     const ValueId value = most->inputs[1 - upper];
     const Node* least = pattern.producer(value, "Max");
     const int lower = least && pattern.used_once(value) ? bound_of(graph, *least) : -1;
-    if (lower < 0) return pattern.make("Clip", {value, ValueId{}, most->inputs[upper]});
-    return pattern.make("Clip", {least->inputs[1 - lower], least->inputs[lower], most->inputs[upper]});
+    if (lower < 0) return clip(value, {}, most->inputs[upper]);
+    return clip(least->inputs[1 - lower], least->inputs[lower], most->inputs[upper]);
   }
   const Node* least = pattern.node(root, "Max");
   const int lower = least ? bound_of(graph, *least) : -1;
   if (lower < 0) return std::nullopt;
-  return pattern.make("Clip", {least->inputs[1 - lower], least->inputs[lower]});
+  return clip(least->inputs[1 - lower], least->inputs[lower], {});
 }
 
 }  // namespace

@@ -104,14 +104,15 @@ Result<void> expand_mean(NodeForm& form) {
   return form.emit_as(0, "Div", {sum, form.scalar(form.type(0).dtype, count, "count")});
 }
 
-/// Min or Max of an operand and a constant scalar as the Clip that it is.
+/// Min or Max of an operand and a constant scalar as the Clip that it is, the other bound infinite.
 Result<void> bound_by_clip(NodeForm& form) {
   const bool is_min = form.node().op_type == "Min";
   for (const int i : {1, 0}) {
     const Tensor* bound = form.constant(i);
     if (form.input_count() != 2 || !bound || !bound->dims().empty()) continue;
-    std::vector<ValueId> inputs = {form.input(1 - i), form.input(i)};
-    if (is_min) inputs.insert(inputs.begin() + 1, ValueId{});
+    const ValueId none = form.scalar(bound->dtype(), is_min ? -INFINITY : INFINITY, "none");
+    std::vector<ValueId> inputs = {form.input(1 - i), form.input(i), none};
+    if (is_min) std::swap(inputs[1], inputs[2]);
     return form.emit_as(0, "Clip", std::move(inputs));
   }
   // One shape is what the opset demands of a file's own node.
