@@ -154,5 +154,42 @@ TEST(CutOut, ABranchThatWasTakenAroundANodeWithoutARow) {
   }
 }
 
+/// The table of labels that classifiers carry: nothing runs on strings, and what has numbers is compared.
+TEST(CutOut, WhatReadsConstantsOfStrings) {
+  for (const std::string_view label : {"l = Gather(labels, i)", "l = Identity(labels)", "l = of.nobody.Pick(labels, i)",
+                                       R"(l: string[] = If(yes) captures (labels, i) {
+    then_branch = graph t() captures (of, k) -> (n) { n = Gather(of, k) },
+    else_branch = graph e() captures (of, k) -> (m) { m: string[] = {"none"} }
+  })",
+                                       R"(l: string[] = If(p) captures (i) {
+    then_branch = graph t() captures (k) -> (n) {
+      own: string[2] = {"cat", "dog"}
+      n: string[] = Gather(own, k)
+    },
+    else_branch = graph e() captures (k) -> (m) { m: string[] = {"none"} }
+  })"}) {
+    const auto model = [&](std::string_view score) {
+      return parsed(fmt::format(R"(opset 17
+graph g(x: float32[2], p: bool[]) -> (l, labels, s) {{
+  labels: string[2] = {{"cat", "dog"}}
+  yes: bool[] = {{1}}
+  s = {}(x)
+  i = ArgMax(s) {{keepdims = 0}}
+  {}
+}})",
+                                score, label));
+    };
+    const Graph before = model("Tanh"), other = model("Sigmoid");
+    const auto same = check_same(before, before, {});
+    ASSERT_TRUE(same.ok()) << label << ": " << same.error().message();
+    EXPECT_TRUE(same->equivalence.passed()) << label;
+    EXPECT_GT(same->equivalence.runs, 0) << label;
+    EXPECT_EQ(same->nodes_unchecked, 1) << label;
+    const auto differs = check_same(before, other, {});
+    ASSERT_TRUE(differs.ok()) << label << ": " << differs.error().message();
+    EXPECT_FALSE(differs->equivalence.passed()) << label;
+  }
+}
+
 }  // namespace
 }  // namespace isomer::test

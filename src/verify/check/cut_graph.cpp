@@ -15,6 +15,11 @@ namespace {
 
 bool has_opaque(const Graph& graph);
 
+/// A constant that no run can read, such as one of strings.
+bool is_foreign(const Graph& graph, ValueId id) {
+  return id.valid() && graph.value(id).constant && !is_computable(graph.value(id).constant->dtype());
+}
+
 bool is_runnable(const Node& node) {
   if (node.is_opaque() && !is_sequence_op(node)) return false;
   for (const auto& [name, attribute] : node.attributes) {
@@ -27,8 +32,13 @@ bool is_runnable(const Node& node) {
 }
 
 bool has_opaque(const Graph& graph) {
-  const auto nodes = graph.nodes();
-  return std::any_of(nodes.begin(), nodes.end(), [&](NodeId id) { return !is_runnable(graph.node(id)); });
+  const auto any_foreign = [&](const std::vector<ValueId>& read) {
+    return std::ranges::any_of(read, [&](ValueId id) { return is_foreign(graph, id); });
+  };
+  return any_foreign(graph.outputs()) || std::ranges::any_of(graph.nodes(), [&](NodeId id) {
+           const Node& node = graph.node(id);
+           return !is_runnable(node) || any_foreign(node.inputs) || any_foreign(node.captures);
+         });
 }
 
 using Named = std::vector<std::pair<std::string, ValueId>>;
@@ -95,10 +105,12 @@ class Cutter {
   /// Of the values that opaque nodes make, those in `allowed` become inputs, if it is given.
   Cutter(const Graph& graph, const Further& further, const Values* allowed)
       : result_{graph, 0}, graph_(result_.graph), further_(further), allowed_(allowed) {
-    // Inputs for which no values can be made, such as strings, feed nothing that can be run.
+    // Inputs for which no values can be made, such as strings, feed nothing that can be run; nor do such constants.
     for (const ValueId id : graph.inputs())
       if (const ValueType& type = graph.value(id).type; !type.is_tensor() || !is_computable(type.dtype))
         unknown_.insert(id);
+    for (const ValueId id : graph.values())
+      if (is_foreign(graph, id)) unknown_.insert(id);
   }
 
   Result<void> cut() {

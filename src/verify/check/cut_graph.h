@@ -11,7 +11,8 @@ namespace isomer {
 
 struct CutGraph {
   Graph graph;        ///< without opaque nodes; their outputs are further inputs, what they read further outputs
-  int unchecked = 0;  ///< nodes that are not in it: the opaque ones, and those behind a seam of unknown type or shape
+  int unchecked = 0;  ///< nodes that are not in it: the opaque ones, those behind a seam of unknown type or shape, and
+                      ///< those that read what has no numbers, such as strings
 };
 
 struct CutPair {
@@ -30,8 +31,8 @@ std::optional<NodeId> find_counterpart(const Graph& before, NodeId node, const G
 
 /// Cuts a graph and its optimized form, which has the same opaque nodes, so that both have the same inputs and outputs
 /// in the same order. What an opaque node reads is compared by the node's name for it, not by the value: two equal
-/// values may have become one, or a constant. Control flow whose bodies hold opaque nodes counts as opaque, and so do
-/// the pairs of `further`.
+/// values may have become one, or a constant. Control flow whose bodies hold opaque nodes or read constants of strings
+/// counts as opaque, and so do the pairs of `further`.
 Result<CutPair> cut_at_opaque(const Graph& before, const Graph& after, std::span<const NodePair> further = {});
 
 }  // namespace isomer
