@@ -217,8 +217,12 @@ std::string first_bytes_of(const std::string& file, size_t count) {
 
 using Inspector = Result<void> (*)(const std::string& file, const CommonOptions& options);
 
+/// Of either of their two files, which are found by their names.
 Result<void> inspect_rules(const std::string& file, const CommonOptions& options) {
-  return print_rule_statistics({std::filesystem::path(file).replace_extension(".rules").string()}, options);
+  std::filesystem::path rules = file;
+  if (rules.extension() != ".rules" && rules.extension() != ".proofs")
+    return invalid(file, "rules called STEM.rules, with STEM.proofs beside them, expected, another name found");
+  return print_rule_statistics({rules.replace_extension(".rules").string()}, options);
 }
 
 /// Of what is no model, by its first bytes.

@@ -1638,6 +1638,10 @@ TEST_F(CommandLine, InspectTakesRecordsAndRules) {
   ASSERT_EQ(isomer({"library", "add", path("relu.equations"), "-o", path("mine")}).exit_code, 0);
   for (const char* name : {"mine.rules", "mine.proofs"})
     EXPECT_EQ(json::parse(isomer({"inspect", path(name), "--json"}).out)["rules"], 1) << name;
+  // The rules of another file are not shown in their place.
+  write_file(path("mine.txt"), "# isomer library generate (added) other\n");
+  expect_error(isomer({"inspect", path("mine.txt")}), 3,
+               "mine.txt: rules called STEM.rules, with STEM.proofs beside them, expected, another name found");
   expect_error(isomer({"inspect", lines, "--text"}), 2, "a model expected with it");
 }
 
