@@ -121,15 +121,10 @@ int check_equations(const CheckOptions& options) {
   return std::all_of(standings.begin(), standings.end(), is_as_expected) ? kDone : kCheckFailed;
 }
 
-int add_rules(const EquationOptions& options) {
-  const auto text = read_text(options.file);
-  if (!text.ok()) return report(text.error());
-  auto equations = parse_equations(*text);
-  if (!equations.ok()) return report(std::move(equations).error().within(options.file));
-  const auto added = isomer::add_rules(*equations, options.file, rules_stem(options.output), options.seed);
-  if (!added.ok()) return report(added.error());
+void print_added(const AddedRules& added, const std::vector<StatedEquation>& equations,
+                 const EquationOptions& options) {
   json list = json::array(), refuted = nullptr;
-  for (const AddedRule& rule : added->rules) {
+  for (const AddedRule& rule : added.rules) {
     const bool is_known = rule.name.empty();
     list.push_back({{"name", is_known ? json() : json(rule.name)}, {"rule", rule.text}, {"known", is_known}});
     if (options.json) continue;
@@ -138,13 +133,26 @@ int add_rules(const EquationOptions& options) {
     else
       fmt::print("{}  {}\n", rule.name, rule.text);
   }
-  if (added->counterexample) {
-    const std::string equation = (*equations)[added->rules.size()].text();
-    refuted = {{"equation", equation}, {"counterexample", *added->counterexample}};
-    if (!options.json) fmt::print("refuted  {}\n  {}\n", equation, *added->counterexample);
+  if (added.refuted) {
+    const std::string equation = equations[added.refuted->equation].text();
+    refuted = {{"equation", equation}, {"counterexample", added.refuted->counterexample}};
+    if (!options.json) fmt::print("refuted  {}\n  {}\n", equation, added.refuted->counterexample);
   }
   if (options.json) fmt::print("{}\n", json_text({{"rules", list}, {"refuted", refuted}}));
-  return added->counterexample ? kCheckFailed : kDone;
+}
+
+Result<ExitCode> add_rules(const EquationOptions& options) {
+  TRY(const std::string text, read_text(options.file));
+  auto equations = parse_equations(text);
+  if (!equations.ok()) return std::move(equations).error().within(options.file);
+  const auto tell = [&](const AddedRules& added) {
+    return print_results([&] { print_added(added, *equations, options); });
+  };
+  TRY(const AddedRules added,
+      isomer::add_rules(*equations, options.file, rules_stem(options.output), options.seed, tell));
+  if (!added.refuted) return kDone;
+  print_added(added, *equations, options);
+  return kCheckFailed;
 }
 
 }  // namespace
@@ -174,7 +182,10 @@ void add_equation_commands(CLI::App& library, int& exit) {
   added->add_general_to(*add);
   add->add_option("file", added->file, "Equations")->required();
   add->add_option("-o,--output", added->output, "Rules that they are added to (STEM.rules, STEM.proofs)")->required();
-  add->callback([added, &exit] { exit = add_rules(*added); });
+  add->callback([added, &exit] {
+    const auto done = add_rules(*added);
+    exit = done.ok() ? *done : report(done.error());
+  });
 }
 
 }  // namespace isomer::cli

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <climits>
+#include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -53,6 +55,15 @@ RulesFile file_of(const GenerateOptions& options, std::vector<Rule> rules) {
           std::move(rules)};
 }
 
+/// What was generated is printed before its files get their names.
+int write_generated(const GenerateOptions& options, std::vector<Rule> rules,
+                    const std::function<void(const std::string& stem)>& print) {
+  const std::filesystem::path stem = std::filesystem::path(options.folder) / options.set;
+  const auto done = write_rules(stem, file_of(options, std::move(rules)), verify::all_axioms(),
+                                [&] { return print_results([&] { print(printable(stem.string(), PATH_MAX)); }); });
+  return done.ok() ? kDone : report(done.error());
+}
+
 int generate_mutants(const GenerateOptions& options) {
   MutantOptions how;
   how.max_operators = options.max_operators;
@@ -62,28 +73,25 @@ int generate_mutants(const GenerateOptions& options) {
     how.log = [&](const std::string& line) { note(options, "{}", printable(line, kMostOfLine)); };
   auto found = mutants(originals(), how);
   if (!found.ok()) return report(found.error());
-  const std::filesystem::path stem = std::filesystem::path(options.folder) / options.set;
-  const RulesFile file = file_of(options, std::move(found->rules));
-  if (auto done = write_rules(stem, file, verify::all_axioms()); !done.ok()) return report(done.error());
-  const MutantStatistics& facts = found->statistics;
-  if (options.json) {
-    fmt::print("{}\n", json_text({{"rules", file.rules.size()},
-                                  {"ops", options.set},
-                                  {"max_ops", options.max_operators},
-                                  {"graphs", facts.tried},
-                                  {"typed", facts.typed},
-                                  {"equal", facts.equal},
-                                  {"partly", facts.partly},
-                                  {"corrected", facts.corrected},
-                                  {"seconds", facts.seconds}}));
-  } else {
-    fmt::print(
-        "{} programs, {} of the original's shape: {} equal, {} but at borders, {} of these corrected\n"
-        "{} rules in {}.rules; {:.1f} s\n",
-        facts.tried, facts.typed, facts.equal, facts.partly, facts.corrected, file.rules.size(), stem.string(),
-        facts.seconds);
-  }
-  return kDone;
+  const size_t rules = found->rules.size();
+  return write_generated(options, std::move(found->rules), [&](const std::string& stem) {
+    const MutantStatistics& facts = found->statistics;
+    if (options.json)
+      fmt::print("{}\n", json_text({{"rules", rules},
+                                    {"ops", options.set},
+                                    {"max_ops", options.max_operators},
+                                    {"graphs", facts.tried},
+                                    {"typed", facts.typed},
+                                    {"equal", facts.equal},
+                                    {"partly", facts.partly},
+                                    {"corrected", facts.corrected},
+                                    {"seconds", facts.seconds}}));
+    else if (!options.quiet)
+      fmt::print(
+          "{} programs, {} of the original's shape: {} equal, {} but at borders, {} of these corrected\n"
+          "{} rules in {}.rules; {:.1f} s\n",
+          facts.tried, facts.typed, facts.equal, facts.partly, facts.corrected, rules, stem, facts.seconds);
+  });
 }
 
 /// Tells how far a generation is, every two seconds at most.
@@ -132,8 +140,7 @@ EnumerationOptions enumeration_of(const GenerateOptions& options, const Cluster&
   return how;
 }
 
-void print_generated(const GenerateOptions& options, const LibraryStatistics& facts,
-                     const std::filesystem::path& stem) {
+void print_generated(const GenerateOptions& options, const LibraryStatistics& facts, const std::string& stem) {
   if (options.verbosity > 0)
     for (const std::string& text : facts.unproved_texts) note(options, "{}", printable(text, kMostOfLine));
   int64_t terms = 0, classes = 0;
@@ -154,9 +161,9 @@ void print_generated(const GenerateOptions& options, const LibraryStatistics& fa
                                   {"seconds", seconds},
                                   {"seconds_enumerating", facts.seconds_enumerating},
                                   {"peak_memory_mb", static_cast<double>(facts.enumeration.peak_memory) / 1e6}}));
-  } else {
+  } else if (!options.quiet) {
     fmt::print("{}{} candidates: {} proved, {} not; {} rules in {}.rules\n{:.1f} s enumerating, {:.1f} s proving\n",
-               facts.enumeration.text(), facts.candidates, facts.proved, facts.unproved, facts.kept, stem.string(),
+               facts.enumeration.text(), facts.candidates, facts.proved, facts.unproved, facts.kept, stem,
                facts.seconds_enumerating, facts.seconds_proving);
   }
 }
@@ -187,11 +194,8 @@ int generate_rules(const GenerateOptions& options) {
   if (!cluster->is_first()) return kDone;
   if (std::error_code ignored; options.parts.empty() && !how.enumeration.folder.empty())
     std::filesystem::remove(how.enumeration.folder, ignored);
-  const std::filesystem::path stem = std::filesystem::path(options.folder) / options.set;
-  if (auto done = write_rules(stem, file_of(options, library->rules), verify::all_axioms()); !done.ok())
-    return report(done.error());
-  print_generated(options, library->statistics, stem);
-  return kDone;
+  return write_generated(options, std::move(library->rules),
+                         [&](const std::string& stem) { print_generated(options, library->statistics, stem); });
 }
 
 /// What else was counted: a member for JSON, words for the closing line.

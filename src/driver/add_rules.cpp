@@ -95,7 +95,8 @@ Result<RulesFile> rules_there(const std::filesystem::path& stem, const std::vect
 
 /// Adds rules, one of each equation, to those that are there now, whoever else adds some; the new ones get their names.
 Result<void> write_with(std::vector<Rule> rules, const std::vector<StatedEquation>& equations,
-                        const std::string& source, const std::filesystem::path& stem, AddedRules& added) {
+                        const std::string& source, const std::filesystem::path& stem, AddedRules& added,
+                        const std::function<Result<void>(const AddedRules&)>& tell) {
   const auto axioms = verify::all_axioms();
   TRY(const std::filesystem::path place, output_place(std::filesystem::path(stem) += ".rules"));
   TRY(const FolderLock lock, FolderLock::take(place.parent_path()));
@@ -115,13 +116,14 @@ Result<void> write_with(std::vector<Rule> rules, const std::vector<StatedEquatio
     added.rules[k].name = rule.name;
     file.rules.push_back(std::move(rule));
   }
-  return write_rules(stem, file, axioms);
+  return write_rules(stem, file, axioms, [&] { return tell ? tell(added) : Result<void>(); });
 }
 
 }  // namespace
 
 Result<AddedRules> add_rules(const std::vector<StatedEquation>& equations, const std::string& source,
-                             const std::filesystem::path& stem, uint64_t seed) {
+                             const std::filesystem::path& stem, uint64_t seed,
+                             const std::function<Result<void>(const AddedRules&)>& tell) {
   TRY(verify::Prover prover, verify::Prover::start());
   TRY_VOID(rules_there(stem, verify::all_axioms()));  // what can't be read is told before anything is proved
   AddedRules added;
@@ -129,10 +131,8 @@ Result<AddedRules> add_rules(const std::vector<StatedEquation>& equations, const
   for (const StatedEquation& equation : equations) {
     auto made = rule_of(equation, prover, seed);
     if (!made.ok()) return std::move(made).error().within(place_of(equation, source));
-    if (const auto* counterexample = std::get_if<verify::Counterexample>(&*made)) {
-      added.counterexample = counterexample->text();
-      return added;
-    }
+    if (const auto* counterexample = std::get_if<verify::Counterexample>(&*made))
+      return AddedRules{{}, AddedRules::Refuted{rules.size(), counterexample->text()}};
     rules.push_back(std::get<Rule>(*std::move(made)));
     if (std::ranges::all_of(rules.back().outputs, [](const Output& output) { return output.left == output.right; }))
       return invalid(place_of(equation, source),
@@ -140,7 +140,7 @@ Result<AddedRules> add_rules(const std::vector<StatedEquation>& equations, const
                      rules.back().outputs.front().left.text());
     added.rules.push_back({"", rules.back().text()});
   }
-  TRY_VOID(write_with(std::move(rules), equations, source, stem, added));
+  TRY_VOID(write_with(std::move(rules), equations, source, stem, added, tell));
   return added;
 }
 
@@ -149,9 +149,9 @@ Expected<std::vector<RuleOfEquation>> rules_of_equations(const std::string& equa
   return told<std::vector<RuleOfEquation>>(options.stop, [&]() -> Result<std::vector<RuleOfEquation>> {
     TRY(const auto stated, parse_equations(equations));
     TRY(const AddedRules added, add_rules(stated, "", rules_stem(rules), options.seed));
-    if (added.counterexample) {
-      const std::string numbers = std::regex_replace(*added.counterexample, std::regex("\\n *"), "; ");
-      return Error{ErrorKind::kMismatch, fmt::format("line {}", stated[added.rules.size()].line),
+    if (const auto& refuted = added.refuted) {
+      const std::string numbers = std::regex_replace(refuted->counterexample, std::regex("\\n *"), "; ");
+      return Error{ErrorKind::kMismatch, fmt::format("line {}", stated[refuted->equation].line),
                    "an equation that holds expected, one that numbers refute found: " + numbers};
     }
     std::vector<RuleOfEquation> made;

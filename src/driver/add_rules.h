@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -18,14 +19,20 @@ struct AddedRule {
 };
 
 struct AddedRules {
-  std::vector<AddedRule> rules;               ///< one for each equation, in order; up to the first that is refuted
-  std::optional<std::string> counterexample;  ///< of the equation after them: nothing was written
+  struct Refuted {
+    size_t equation = 0;  ///< its number
+    std::string counterexample;
+  };
+  std::vector<AddedRule> rules;    ///< one for each equation, in order; none where one is refuted
+  std::optional<Refuted> refuted;  ///< the first: nothing was written
 };
 
 /// Proves each equation, at types that are drawn where it has none, and adds the rules to STEM.rules and STEM.proofs,
 /// which may be there. Errors, which name the line and the `file` of the equations where that is not empty: one that is
-/// neither proved nor refuted, a name that another rule has.
+/// neither proved nor refuted, a name that another rule has. `tell` is called before the files get their names, which
+/// an error of it keeps from them; not where nothing is written.
 Result<AddedRules> add_rules(const std::vector<substitutions::StatedEquation>& equations, const std::string& file,
-                             const std::filesystem::path& stem, uint64_t seed);
+                             const std::filesystem::path& stem, uint64_t seed,
+                             const std::function<Result<void>(const AddedRules&)>& tell = {});
 
 }  // namespace isomer

@@ -153,6 +153,17 @@ TEST_F(CheckEquations, WhatIsAddedIsOneObject) {
   EXPECT_THAT(json::parse(wrong.out)["refuted"]["equation"].get<std::string>(), HasSubstr("Relu(x)"));
 }
 
+/// Beside an equation that is refuted none is added, and of none it is said that the file has it already.
+TEST_F(CheckEquations, WhatIsNotWrittenIsNotSaidToBeKnown) {
+  const std::string both = equations("mine | x[2,3] | Relu(Relu(x)) = Relu(x)\nx[2,3] | Relu(x) = Neg(x)\n");
+  const Outcome outcome = isomer({"library", "add", both, "-o", path("mine"), "--json"});
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_EQ(json::parse(outcome.out)["rules"], json::array());
+  EXPECT_THAT(json::parse(outcome.out)["refuted"]["equation"].get<std::string>(), HasSubstr("Neg(x)"));
+  EXPECT_EQ(isomer({"library", "add", both, "-o", path("mine")}).err, "");
+  EXPECT_FALSE(std::filesystem::exists(path("mine.rules")));
+}
+
 /// Both commands say the same of an equation that holds but where numbers are not finite, and of one that is not proved
 /// by anything that a rule could repeat.
 TEST_F(CheckEquations, WhatIsNotAddedIsRefutedOrSaidToBeEqualAlone) {
@@ -354,6 +365,28 @@ TEST_F(LibraryGenerate, MakesItsFolder) {
   write_file(path("file"), "");
   expect_error(isomer({"library", "generate", "--ops", "elementwise", "--max-ops", "1", "-o", path("file/folder")}), 3,
                "a folder, or a place for one, expected");
+}
+
+/// Both files, or neither: what could not be printed leaves none.
+TEST_F(LibraryGenerate, RulesComeWithWhatIsPrinted) {
+  const std::string command = tool_path("isomer").string() + " library ";
+  const std::string generate = command + "generate --ops elementwise --max-ops 1 -o " + path("");
+  write_file(path("equations"), "mine | x[2,3] | Relu(Relu(x)) = Relu(x)\n");
+  for (const std::string& each : {generate + " --json", command + "add " + path("equations") + " -o " + path("mine")}) {
+    SCOPED_TRACE(each);
+    expect_error(run_program({"/bin/sh", "-c", each + " > /dev/full"}), 3,
+                 "output: a place that takes what is printed expected");
+    for (const char* name : {"elementwise.rules", "elementwise.proofs", "mine.rules", "mine.proofs"})
+      EXPECT_FALSE(std::filesystem::exists(path(name))) << name;
+  }
+}
+
+TEST_F(LibraryGenerate, SaysNothingWhereItIsQuiet) {
+  const Outcome outcome =
+      isomer({"library", "generate", "--ops", "elementwise", "--max-ops", "1", "-o", path(""), "-q"});
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_EQ(outcome.out + outcome.err, "");
+  EXPECT_TRUE(std::filesystem::exists(path("elementwise.rules")));
 }
 
 }  // namespace

@@ -145,9 +145,10 @@ std::filesystem::path rules_stem(std::filesystem::path path) {
 }
 
 Result<void> write_rules(const std::filesystem::path& path, const RulesFile& file,
-                         std::span<const verify::StatedAxiom> axioms) {
+                         std::span<const verify::StatedAxiom> axioms, const std::function<Result<void>()>& tell) {
   TRY(OutputFile proofs, written(with_ending(path, ".proofs"), print_proofs(file, axioms)));
   TRY(OutputFile rules, written(with_ending(path, ".rules"), print_rules(file)));
+  if (tell) TRY_VOID(tell());
   TRY_VOID(proofs.commit());
   return rules.commit();
 }

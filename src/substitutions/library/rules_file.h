@@ -4,6 +4,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -30,8 +31,9 @@ Result<void> replayed(const Rule& rule, std::span<const verify::StatedAxiom> axi
 /// STEM of STEM.rules, or a stem itself.
 std::filesystem::path rules_stem(std::filesystem::path path);
 /// STEM.rules and, before it, STEM.proofs, of either STEM or STEM.rules: rules that were there stay with their proofs.
+/// `tell` is called once both are on the disk; after an error of it neither gets its name.
 Result<void> write_rules(const std::filesystem::path& path, const RulesFile& file,
-                         std::span<const verify::StatedAxiom> axioms);
+                         std::span<const verify::StatedAxiom> axioms, const std::function<Result<void>()>& tell = {});
 /// Errors name the file of the two.
 Result<RulesFile> read_rules(const std::filesystem::path& path, std::span<const verify::StatedAxiom> axioms);
 }  // namespace isomer::substitutions
