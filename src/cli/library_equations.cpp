@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
+#include "cli/distinct_files.h"
 #include "driver/add_rules.h"
 #include "driver/standings.h"
 #include "substitutions/library/rules_file.h"
@@ -142,6 +143,9 @@ void print_added(const AddedRules& added, const std::vector<StatedEquation>& equ
 }
 
 Result<ExitCode> add_rules(const EquationOptions& options) {
+  std::vector<NamedFile> written;
+  for (const NamedFile& file : files_of_rules({options.output})) written.push_back({"--output", file.path});
+  TRY_VOID(check_distinct({{"file", options.file}}, written));
   TRY(const std::string text, read_text(options.file));
   auto equations = parse_equations(text);
   if (!equations.ok()) return std::move(equations).error().within(options.file);

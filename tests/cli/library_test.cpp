@@ -164,6 +164,18 @@ TEST_F(CheckEquations, WhatIsNotWrittenIsNotSaidToBeKnown) {
   EXPECT_FALSE(std::filesystem::exists(path("mine.rules")));
 }
 
+TEST_F(CheckEquations, RulesReplaceNoEquations) {
+  const std::string text = "mine | x[2,3] | Relu(Relu(x)) = Relu(x)\n";
+  for (const char* name : {"mine.rules", "mine.proofs"}) {
+    SCOPED_TRACE(name);
+    write_file(path(name), text);
+    expect_error(isomer({"library", "add", path(name), "-o", path("mine")}), 2,
+                 "--output: another file than that of file expected");
+    EXPECT_EQ(read_file(path(name)), text);
+    std::filesystem::remove(path(name));
+  }
+}
+
 /// Both commands say the same of an equation that holds but where numbers are not finite, and of one that is not proved
 /// by anything that a rule could repeat.
 TEST_F(CheckEquations, WhatIsNotAddedIsRefutedOrSaidToBeEqualAlone) {
