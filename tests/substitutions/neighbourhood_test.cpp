@@ -29,7 +29,9 @@ std::string layers(std::string_view last = "c") {
 
 struct Around {
   explicit Around(const std::string& text) : there(program(graph(text), theory)), uses(there.uses()) {}
-  Hash128 hash(int application, int radius) { return Neighbourhood(there, uses, is_kept, application).hash(radius); }
+  std::optional<Hash128> hash(int application, int radius) {
+    return Neighbourhood(there, uses, is_kept, application).hash(radius);
+  }
 
   Theory theory;
   Program there;
@@ -54,11 +56,23 @@ TEST(Neighbourhoods, TellTypesAndNumbersAndWhatIsKept) {
   EXPECT_NE(numbers.hash(last, 0), others.hash(last, 0));
   Around same(layers());
   const std::vector<int> order = *same.there.order();
-  const Hash128 before = same.hash(order[2], 1);
+  const auto before = same.hash(order[2], 1);
   EXPECT_NE(same.hash(order[6], 0), lists.hash(order[6], 0));
   same.is_kept = [&](NodeId node) { return node == same.there.application(order[3]).node; };
   EXPECT_NE(same.hash(order[2], 1), before);
   EXPECT_EQ(same.hash(order[2], 0), same.hash(order[4], 0));
+}
+
+/// What all read makes neighbours of all.
+TEST(Neighbourhoods, OfVeryManyHaveNoHash) {
+  std::string text = "graph main(x: float32[4]) -> (y: float32[4]) {\n  a0: float32[4] = Relu(x)\n";
+  constexpr int kNodes = 1200;
+  for (int k = 1; k < kNodes; ++k) text += fmt::format("  a{}: float32[4] = Add(a{}, x)\n", k, k - 1);
+  Around model(text + fmt::format("  y: float32[4] = Relu(a{})\n}}", kNodes - 1));
+  const int first = (*model.there.order())[0];
+  EXPECT_TRUE(model.hash(first, 0));
+  EXPECT_FALSE(model.hash(first, 1));
+  EXPECT_EQ(Neighbourhood(model.there, model.uses, model.is_kept, first).distance(kNodes), 2);
 }
 
 TEST(Neighbourhoods, SayHowFarItIs) {

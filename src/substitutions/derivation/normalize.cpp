@@ -14,6 +14,7 @@
 #include "substitutions/rewrite/constant_values.h"
 #include "substitutions/rewrite/neighbourhood.h"
 #include "util/check.h"
+#include "util/stop.h"
 
 namespace isomer::substitutions {
 namespace {
@@ -149,6 +150,7 @@ class Normalizer::Search {
     CHECK(order) << "a program without cycle expected";
     std::deque<int> open(order->begin(), order->end());
     while (!open.empty()) {
+      TRY_VOID(check_stop());
       const int application = open.front();
       open.pop_front();
       if (!program_.contains(application) || is_constant(program_, application)) continue;
@@ -193,10 +195,11 @@ class Normalizer::Search {
     Neighbourhood around(program_, *uses_, is_kept, application);
     auto& barren = owner_.barren_[kind_of(first)];
     for (const auto& [radius, hashes] : barren)
-      if (hashes.contains(around.hash(radius))) return false;
+      if (const auto hash = around.hash(radius); hash && hashes.contains(*hash)) return false;
     Reach reach{around, program_.application_count()};
     if (run_from(start, first, reach)) return true;
-    if (reach.is_known) barren[reach.farthest + 1].insert(around.hash(reach.farthest + 1));
+    if (const auto hash = reach.is_known ? around.hash(reach.farthest + 1) : std::nullopt)
+      barren[reach.farthest + 1].insert(*hash);
     return false;
   }
 

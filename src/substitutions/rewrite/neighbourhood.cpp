@@ -77,10 +77,12 @@ void Neighbourhood::hash_argument(int value, int radius, std::vector<int>& outsi
   }
 }
 
-Hash128 Neighbourhood::hash(int radius) {
-  while (static_cast<int>(ends_.size()) <= radius && grow()) {
+std::optional<Hash128> Neighbourhood::hash(int radius) {
+  constexpr size_t kMost = 1000;
+  while (static_cast<int>(ends_.size()) <= radius && ends_.back() <= kMost && grow()) {
   }
   const size_t count = ends_[std::min(static_cast<size_t>(radius), ends_.size() - 1)];
+  if (count > kMost) return std::nullopt;
   const std::span<const int> inside(order_.data(), count);
   std::vector<int> sorted(inside.begin(), inside.end()), outside;
   std::sort(sorted.begin(), sorted.end());

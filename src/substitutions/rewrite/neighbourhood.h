@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "substitutions/rewrite/program.h"
@@ -20,8 +21,9 @@ class Neighbourhood {
   /// -1: no way leads there.
   int distance(int application);
   /// Equal for those that are the same up to this distance, the order of their applications too: operations, types,
-  /// numbers, what is read twice, what is an output, what is kept. Of other constants only the types.
-  Hash128 hash(int radius);
+  /// numbers, what is read twice, what is an output, what is kept. Of other constants only the types. Nothing where so
+  /// many stand there that hardly any other place has the same around it.
+  std::optional<Hash128> hash(int radius);
 
  private:
   bool grow();
