@@ -85,7 +85,7 @@ TEST(Clip, HasBoundsThatAreFinite) {
   const auto clipped = [](const std::string& bounds) {
     auto graph = *parse_graph("opset 21\ngraph g(x: float32[3]) -> (y) {\n" + bounds + "}\n");
     EXPECT_TRUE(infer(graph).ok());
-    const te::Array x = te::Array::reals(DataType::kFloat32, {3}, {INFINITY, -INFINITY, 1});
+    const te::Array x = te::Array::reals(DataType::kFloat32, {3}, std::vector<double>{INFINITY, -INFINITY, 1});
     const te::Array y = interpret(graph, std::vector{x}, {})->at(0);
     return std::vector{y.real(0), y.real(1), y.real(2)};
   };
