@@ -247,20 +247,21 @@ graph other(x: float32[48,64]) -> (y: float32[48,96]) {
                                   "other.onnx");
   ASSERT_EQ(tune({layers_, other, "--trials", "160", "--strategy", "random", "--scheduler", "round-robin"}).exit_code,
             0);
-  for (const char* held_out : {"tasks", "models"}) {
-    const Outcome judged = tune({layers_, other, "--evaluate-cost-model", "--cost-model", "tlp", "--json", "--hold-out",
+  // A model that learns traces takes seconds for each fold: of models there are two.
+  for (const auto& [held_out, kind] : {std::pair("tasks", "trees"), {"models", "tlp"}}) {
+    const Outcome judged = tune({layers_, other, "--evaluate-cost-model", "--cost-model", kind, "--json", "--hold-out",
                                  held_out, "--other-targets"});
     ASSERT_EQ(judged.exit_code, 0) << judged.err;
     const json report = json::parse(judged.out);
     EXPECT_EQ(report["held_out"], held_out);
     ASSERT_EQ(report["models"].size(), 1U);
-    const json& tlp = report["models"][0];
-    EXPECT_EQ(tlp["model"], "tlp");
-    EXPECT_EQ(tlp["tasks"], 4);
-    EXPECT_GE(tlp["trials"], 100);
-    EXPECT_GT(tlp["top_1"], 0);
-    EXPECT_LE(tlp["top_1"], tlp["top_5"]);
-    EXPECT_LE(tlp["top_5"], 1);
+    const json& made = report["models"][0];
+    EXPECT_THAT(made["model"].get<std::string>(), testing::StartsWith(kind));
+    EXPECT_EQ(made["tasks"], 4);
+    EXPECT_GE(made["trials"], 100);
+    EXPECT_GT(made["top_1"], 0);
+    EXPECT_LE(made["top_1"], made["top_5"]);
+    EXPECT_LE(made["top_5"], 1);
   }
   const Outcome text = tune({layers_, other, "--evaluate-cost-model", "--cost-model", "trees"});
   EXPECT_THAT(text.out, HasSubstr("4 tasks held out in turns"));
