@@ -745,6 +745,29 @@ TEST_P(RecordedPasses, AreProved) {
     const auto seen = recorder->changed(name, graph);
     EXPECT_TRUE(seen.ok()) << seen.error().message() << "\n" << print_graph(graph);
   }
+  const auto finished = recorder->finish(graph, graph);
+  ASSERT_TRUE(finished.ok()) << finished.error().message();
+  // Nothing but the steps says so: another takes them.
+  Laws laws;
+  ProofSteps anew(laws, entry.options.fp);
+  anew.add_rules(recorder->rules());
+  const auto of_input = anew.read_input(*before);
+  ASSERT_TRUE(of_input.ok()) << of_input.error().message();
+  std::optional<verify::Ledger::Numbers> of_output;
+  for (const ProofStep& step : recorder->steps()) {
+    if (const auto* read = std::get_if<OutputStep>(&step)) {
+      auto numbers = anew.read_output(graph, *read);
+      ASSERT_TRUE(numbers.ok()) << numbers.error().message();
+      of_output = *std::move(numbers);
+      continue;
+    }
+    const auto taken = anew.take(step);
+    ASSERT_TRUE(taken.ok()) << taken.error().message();
+  }
+  for (size_t k = 0; k < graph.outputs().size(); ++k)
+    EXPECT_TRUE(anew.ledger().equal(of_input->at(before->outputs()[k]), of_output->at(graph.outputs()[k])))
+        << graph.value(graph.outputs()[k]).name << "\n"
+        << print_graph(graph);
 }
 
 std::string case_name(const testing::TestParamInfo<isomer::test::PassCase>& info) {

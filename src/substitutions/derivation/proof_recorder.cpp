@@ -103,8 +103,13 @@ bool ProofRecorder::infer(int value) {
   const auto known = numbers_.find(value);
   const Ledger& ledger = proof_->ledger();
   if (known == numbers_.end() || !ledger.producer(value).first) return false;
+  // All that the step may tell: of the node's other outputs, too, and that a value is a constant that was there.
   const auto state = [&] {
-    return std::tuple(ledger.size(), ledger.leader(value), ledger.type(value), ledger.content(value));
+    std::vector<std::tuple<int, size_t, ValueType, std::optional<Content>>> of_outputs;
+    for (const int output : ledger.siblings(value))
+      of_outputs.emplace_back(ledger.leader(output), ledger.members(output).size(), ledger.type(output),
+                              ledger.content(output));
+    return std::pair(ledger.size(), std::move(of_outputs));
   };
   const auto before = state();
   const InferStep step{known->second};
