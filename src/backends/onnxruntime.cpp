@@ -5,6 +5,10 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <optional>
+#include <utility>
+
+#include "backends/run_watch.h"
 
 namespace isomer::backends {
 namespace {
@@ -21,6 +25,9 @@ enum Function : size_t {
   kSetGraphOptimizationLevel = 23,
   kSetIntraOpThreads = 24,
   kSetInterOpThreads = 25,
+  kCreateRunOptions = 39,
+  kSetTerminate = 46,
+  kUnsetTerminate = 47,
   kCreateTensorWithData = 49,
   kIsTensor = 50,
   kGetTensorData = 51,
@@ -34,12 +41,14 @@ enum Function : size_t {
   kReleaseMemoryInfo = 94,
   kReleaseSession = 95,
   kReleaseValue = 96,
+  kReleaseRunOptions = 97,
   kReleaseTypeAndShape = 99,
   kReleaseSessionOptions = 100,
 };
 constexpr uint32_t kApiVersion = 1;
 constexpr int kAllOptimizations = 99;
-constexpr int kErrorsOnly = 3;
+/// Of what it logs on standard error: errors are said by whoever calls it.
+constexpr int kFatalOnly = 4;
 
 struct ApiBase {
   void* const* (*api)(uint32_t version);
@@ -86,15 +95,17 @@ class Session final : public Peer {
   Session(const ApiBase& base, std::vector<Tensor> inputs)
       : table_(base.api(kApiVersion)), version_(base.version()), tensors_(std::move(inputs)) {}
 
-  Result<void> load(const std::string& model, const Graph& interface, int threads) {
+  Result<void> load(const std::string& model, const Graph& interface, int threads, double most_seconds) {
     if (!table_)
       return unsupported("onnxruntime", "version {} of its C API expected, {} lacks it", kApiVersion, version_);
-    TRY_VOID(make<kCreateEnv, kReleaseEnv>(env_, kErrorsOnly, "isomer"));
+    TRY_VOID(make<kCreateEnv, kReleaseEnv>(env_, kFatalOnly, "isomer"));
     TRY_VOID(make<kCreateSessionOptions, kReleaseSessionOptions>(options_));
     TRY_VOID(call<kSetGraphOptimizationLevel>(options_.object, kAllOptimizations));
     TRY_VOID(call<kSetIntraOpThreads>(options_.object, threads));
     TRY_VOID(call<kSetInterOpThreads>(options_.object, 1));
     TRY_VOID(make<kCreateSession, kReleaseSession>(session_, env_.object, model.c_str(), options_.object));
+    TRY_VOID(make<kCreateRunOptions, kReleaseRunOptions>(run_options_));
+    watch_.emplace("onnxruntime", most_seconds, [this] { (void)call<kSetTerminate>(run_options_.object); });
     TRY_VOID(make<kCreateCpuMemoryInfo, kReleaseMemoryInfo>(memory_, 1, 0));
     values_ = std::vector<Handle>(tensors_.size());
     for (size_t k = 0; k < tensors_.size(); ++k) {
@@ -135,8 +146,13 @@ class Session final : public Peer {
     for (const std::string& name : input_names_) input_names.push_back(name.c_str());
     for (const std::string& name : output_names_) output_names.push_back(name.c_str());
     std::vector<void*> given(outputs.size(), nullptr);
-    auto done = call<kRun>(session_.object, static_cast<void*>(nullptr), input_names.data(), inputs_.data(),
-                           inputs_.size(), output_names.data(), output_names.size(), given.data());
+    watch_->begin();
+    auto done = call<kRun>(session_.object, run_options_.object, input_names.data(), inputs_.data(), inputs_.size(),
+                           output_names.data(), output_names.size(), given.data());
+    if (auto ended = watch_->finish(); !ended.ok()) {
+      TRY_VOID(call<kUnsetTerminate>(run_options_.object));
+      done = std::move(ended);
+    }
     for (size_t k = 0; k < outputs.size(); ++k) {
       outputs[k].object = given[k];
       outputs[k].release = table_[kReleaseValue];
@@ -169,10 +185,11 @@ class Session final : public Peer {
   std::string version_;
   std::vector<Tensor> tensors_;
   // Released in the opposite order.
-  Handle env_, options_, memory_, session_;
+  Handle env_, options_, memory_, session_, run_options_;
   std::vector<Handle> values_;
   std::vector<void*> inputs_;
   std::vector<std::string> input_names_, output_names_;
+  std::optional<RunWatch> watch_;  ///< of runs with these options
 };
 
 Result<const ApiBase*> base_of(const std::string& library) {
@@ -191,10 +208,11 @@ Result<std::string> onnxruntime_version(const std::string& library) {
 }
 
 Result<std::unique_ptr<Peer>> open_onnxruntime(const std::string& library, const std::string& model,
-                                               const Graph& interface, const std::vector<Tensor>& inputs, int threads) {
+                                               const Graph& interface, const std::vector<Tensor>& inputs, int threads,
+                                               double most_seconds) {
   TRY(const ApiBase* const base, base_of(library));
   auto session = std::make_unique<Session>(*base, inputs);
-  TRY_VOID(session->load(model, interface, threads));
+  TRY_VOID(session->load(model, interface, threads, most_seconds));
   return std::unique_ptr<Peer>(std::move(session));
 }
 

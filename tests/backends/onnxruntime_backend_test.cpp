@@ -2,9 +2,16 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
+#include <cmath>
 #include <cstdlib>
+#include <thread>
 
+#include "backends/onnxruntime.h"
 #include "graph/text.h"
+#include "util/check.h"
+#include "util/stop.h"
 
 namespace isomer::backends {
 namespace {
@@ -26,6 +33,36 @@ TEST(OnnxRuntimeBackend, BelievesNoTimesOfAnotherVersion) {
   EXPECT_TRUE(is_known("1.31.0", search::Effort::kMeasure));
   EXPECT_TRUE(is_known("1.31.0", search::Effort::kLookUp));
   EXPECT_FALSE(is_known("1.32.0", search::Effort::kLookUp));
+}
+
+/// A Loop of as many iterations as an int64 counts, say.
+TEST(OnnxRuntimeBackend, EndsRunsThatDoNotEnd) {
+  const auto graph =
+      parse_graph("opset 22\ngraph main(x: float32[2]) -> (y: float32[2]) {\n y: float32[2] = Neg(x)\n}");
+  setenv("ISOMER_FAKE_VERSION", "1.32.0", 1);
+  const auto opened = [&](double most_seconds) {
+    auto peer =
+        open_onnxruntime(ISOMER_FAKE_ONNXRUNTIME, "", *graph,
+                         {Tensor::from_doubles(DataType::kFloat32, {2}, std::vector<double>{1, 2})}, 1, most_seconds);
+    CHECK(peer.ok()) << peer.error().message();
+    return *std::move(peer);
+  };
+  const auto hasty = opened(0.1), patient = opened(INFINITY);
+  EXPECT_TRUE(hasty->run().ok());
+  setenv("ISOMER_FAKE_ENDLESS", "1", 1);
+  EXPECT_EQ(hasty->run().error().kind, ErrorKind::kUnsupported);
+  std::atomic<int> requests = 0;
+  const StopsBy stops(requests);
+  std::thread asking([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    requests = 1;
+  });
+  EXPECT_EQ(patient->run().error().kind, ErrorKind::kStopped);
+  asking.join();
+  requests = 0;
+  unsetenv("ISOMER_FAKE_ENDLESS");
+  EXPECT_TRUE(hasty->run().ok());
+  EXPECT_TRUE(patient->run().ok());
 }
 
 }  // namespace
