@@ -231,7 +231,8 @@ TEST_F(Equations, CounterexamplesAreSmall) {
 }
 
 TEST_F(Equations, OfTwoElementTypesAreRefuted) {
-  for (const std::string line : {"x[2,3] | Relu(x) = Greater(x,0)", "x[2,3] | Exp(x) = Less(x,0)", "x[4] | Less(x,0) = x"})
+  for (const std::string line :
+       {"x[2,3] | Relu(x) = Greater(x,0)", "x[2,3] | Exp(x) = Less(x,0)", "x[4] | Less(x,0) = x"})
     EXPECT_EQ(judged(line).verdict, Verdict::kRefuted) << line;
 }
 
