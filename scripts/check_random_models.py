@@ -707,13 +707,16 @@ KINDS = {
                             ("NaN, inf", NOT_FINITE))},
 }
 # Nodes for which a large integer is a crash of the runtime (its least by -1), no end, or more memory than there is.
-# A float that is no such integer may be cast to one.
 COUNTING = {"Div", "Mod", "Loop", "Range", "Tile", "Expand", "ConstantOfShape", "OneHot", "Reshape"}
 
 
-def counts_floats(model):
-    names = {node.op_type for node in model.graph.node}
-    return "Cast" in names and names & COUNTING
+def has_any(model, operators):
+    return any(node.op_type in operators for node in model.graph.node)
+
+
+def may_divide_casts(model):
+    """A float that is no such integer is cast to the least one, which the runtime can't divide by -1."""
+    return has_any(model, {"Cast"}) and has_any(model, {"Div", "Mod"})
 
 
 def with_special_weights(model, feeds, rng):
@@ -721,7 +724,7 @@ def with_special_weights(model, feeds, rng):
     changed = onnx.ModelProto()
     changed.CopyFrom(model)
     values = (ORDINARY, ORDINARY, LARGE, NOT_FINITE)[rng.integers(4)]
-    if counts_floats(model):
+    if may_divide_casts(model):
         values = ORDINARY
     for tensor in changed.graph.initializer:
         array = numpy_helper.to_array(tensor)
@@ -741,9 +744,9 @@ def with_special_weights(model, feeds, rng):
 
 def feeds_of(kind, model, feeds, rng):
     """Float inputs get values of the kind. Others stay, or get any integers where that is no crash."""
-    counts = any(node.op_type in COUNTING for node in model.graph.node)
+    counts = has_any(model, COUNTING)
     result = {}
-    if counts_floats(model) and kind in ("large, denormal", "largest", "NaN, inf"):
+    if may_divide_casts(model) and kind in ("large, denormal", "largest", "NaN, inf"):
         kind = "ordinary"
     for name, array in feeds.items():
         if array.dtype == FLOAT:

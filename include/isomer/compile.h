@@ -17,10 +17,11 @@
 namespace isomer {
 
 struct CompileModelOptions {
-  std::string target = "cpu";  ///< or "cpu=NAME", as LLVM calls it; "cuda", "cuda=sm_90a"; several: "cuda,cpu".
-                               /// Behind a GPU "+tf32": tensor cores may round factors of floats' products
-  int threads = 0;             ///< that run it; 0: as many as this process may use
-  uint64_t seed = 0;           ///< of the inputs that it is checked with
+  /// Or "cpu=NAME", as LLVM calls it; "cuda", "cuda=sm_90a"; several: "cuda,cpu". Behind a GPU "+tf32": tensor cores may
+  /// round factors of products of floats.
+  std::string target = "cpu";
+  int threads = 0;                      ///< that run it; 0: as many as this process may use
+  uint64_t seed = 0;                    ///< of the inputs that it is checked with
   std::map<std::string, int64_t> dims;  ///< of symbolic dims
   std::vector<Operator> operators;      ///< of yours, in the model
   std::vector<ScheduleModule> modules;  ///< the first that applies comes first
