@@ -17,8 +17,8 @@
 namespace isomer {
 
 struct CompileModelOptions {
-  /// Or "cpu=NAME", as LLVM calls it; "cuda", "cuda=sm_90a"; several: "cuda,cpu". Behind a GPU "+tf32": tensor cores may
-  /// round factors of products of floats.
+  /// Or "cpu=NAME", as LLVM calls it; "cuda", "cuda=sm_90a"; several: "cuda,cpu". Behind a GPU "+tf32": tensor cores
+  /// may round factors of products of floats.
   std::string target = "cpu";
   int threads = 0;                      ///< that run it; 0: as many as this process may use
   uint64_t seed = 0;                    ///< of the inputs that it is checked with
