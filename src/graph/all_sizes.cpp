@@ -7,6 +7,7 @@
 
 #include "graph/each_dim.h"
 #include "graph/infer.h"
+#include "graph/node_program.h"
 #include "graph/te/symbols.h"
 
 namespace isomer {
@@ -67,9 +68,9 @@ bool is_read_in_place(const te::Load& load, const Graph& graph, const Node& node
 /// Whether the row reads operands in place alone: what is broadcast so is told apart from what is not.
 bool only_broadcasts(const Graph& graph, NodeId id) {
   const Node& node = graph.node(id);
-  const auto program = node.op->compute ? node.op->compute(context_of(graph, id)) : unsupported("", "no program");
+  const auto program = program_of(graph, id);
   const auto* map =
-      program.ok() && program->stages.size() == 1 ? std::get_if<te::MapReduce>(&program->stages[0].body) : nullptr;
+      program && program->stages.size() == 1 ? std::get_if<te::MapReduce>(&program->stages[0].body) : nullptr;
   const auto reads_elsewhere = [&](const te::Expr& e) {
     const auto* load = te::as<te::Load>(e);
     return load && !is_read_in_place(*load, graph, node, map->axes);

@@ -940,6 +940,19 @@ graph g(x: float32[n], t: int64[]) -> (w) {{
   }
 }
 
+/// What IN states of a value says nothing of what its node reads.
+TEST_F(Proofs, OverWhatNodesWithoutARowGiveAreRefused) {
+  constexpr std::string_view kModel = R"(opset 20
+graph g(x: float32[4]) -> (y: float32[2,2]) {{
+  shape: int64[2] = {{2, 2}}
+  {}
+}})";
+  const std::string input = fmt::format(kModel, "z = of.nobody.Own(x)\n  y = Reshape(z, shape)"),
+                    output = fmt::format(kModel, "y = Reshape(x, shape)");
+  const SameStep same{number(input, "y"), number(output, "y", input), {}};
+  EXPECT_THAT(refusal(input, output, {OutputStep(), same}), HasSubstr("two values of the same elements expected"));
+}
+
 /// What bodies are given is of the types that loops give, whatever is stated of it.
 TEST_F(Proofs, WhatIsStatedOfFormalsIsNotBelieved) {
   constexpr std::string_view kLoop = R"(opset 20

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "graph/infer.h"
+#include "graph/node_program.h"
 #include "graph/te/program_text.h"
 #include "verify/proof/term_graph.h"
 
@@ -145,8 +146,8 @@ class NodeSpeller {
           auto proposal = propose(node, changed, std::vector<bool>(node.inputs.size()));
           if (!proposal || !fits(node, *proposal)) continue;
           const auto found = meaning(node, *proposal);
-          const auto program = node.op->compute(context_of(graph_, id));
-          if (found.ok() && program.ok() && *found == te::print(*program)) return proposal;
+          const auto program = program_of(graph_, id);
+          if (found.ok() && program && *found == te::print(*program)) return proposal;
         }
     return std::nullopt;
   }

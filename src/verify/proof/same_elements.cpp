@@ -7,6 +7,7 @@
 #include "graph/edit.h"
 #include "graph/infer.h"
 #include "graph/movement.h"
+#include "graph/node_program.h"
 #include "graph/rounding.h"
 #include "graph/te/program_text.h"
 #include "graph/te/regroup.h"
@@ -170,9 +171,8 @@ class Comparison {
   /// The node's program, inputs by what they are: literals where their elements are known.
   std::optional<te::Program> program_of(const Ledger::Part& part) {
     const Node& node = part.graph.node(part.node);
-    if (!node.op->compute) return std::nullopt;
-    auto program = node.op->compute(context_of(part.graph, part.node));
-    if (!program.ok()) return std::nullopt;
+    auto program = isomer::program_of(part.graph, part.node);
+    if (!program) return std::nullopt;
     const bool rewritten = te::rewrite(*program, [&](const Expr& expr) -> Expr {
       const te::Load* read = te::as<te::Load>(expr);
       if (!read || read->buffer.kind != BufferRef::Kind::kInput || read->buffer.component != 0) return {};
