@@ -242,6 +242,11 @@ bool is_splat(const Tensor& tensor) {
   return width > 0 && !bytes.empty() && std::equal(bytes.begin() + width, bytes.end(), bytes.begin());
 }
 
+Tensor first_element(const Tensor& tensor) {
+  const auto bytes = tensor.bytes().first(bit_width(tensor.dtype()) / 8);
+  return Tensor(tensor.dtype(), {}, std::vector<std::byte>(bytes.begin(), bytes.end()));
+}
+
 Result<int> for_each_body(Graph& graph, const std::function<Result<int>(Graph& body, NodeId node)>& edit) {
   int changes = 0;
   for (const NodeId id : graph.nodes()) {

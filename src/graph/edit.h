@@ -77,6 +77,8 @@ bool same_type(const Graph& graph, ValueId a, ValueId b);
 
 /// All elements have the same bytes; false without elements.
 bool is_splat(const Tensor& tensor);
+/// Of rank 0. It must have one, and no strings.
+Tensor first_element(const Tensor& tensor);
 
 /// Calls `edit` on a copy of each body of each node, with the graph's info; where it returns a number of changes other
 /// than 0, the copy replaces the body. The sum of the changes.

@@ -404,6 +404,13 @@ TEST_F(Proofs, OfConstantsThatRoundingDoesNotDecideAreAccepted) {
       {"movement", "a: float32[2,3] = random 1\n t = Transpose(a)\n u = Neg(t)", true},
       {"what is taken from itself", "a: float32[3] = {0.1, 0.2, 0.3}\n s = Sin(a)\n u = Sub(s, s)", true},
       {"integers", "a: int64[3] = {1, 2, 3}\n u = Mul(a, a)", true},
+      {"a root as a power", "a: float32[] = {196}\n b: float32[] = {0.5}\n p = Pow(a, b)\n u = Cast(p) {to = 7}", true},
+      {"nothing times what is rounded", "a: float32[4] = random 1\n s = Sin(a)\n z: float32[4] = all 0\n u = Mul(s, z)",
+       true},
+      {"nothing over what is rounded", "a: float32[4] = all 0.3\n s = Exp(a)\n z: float32[4] = all 0\n u = Div(z, s)",
+       true},
+      {"a running total of integers", "a: float32[2,3] = all 1\n k: int64[] = {1}\n u = CumSum(a, k)", true},
+      {"a running total", "a: float32[2,3] = random 1\n k: int64[] = {1}\n s = Sin(a)\n u = CumSum(s, k)", false},
       {"a scale in weights", "a: float32[8,8] = random 1\n b: float32[8] = random 2\n u = Mul(a, b)", false},
       {"a statistic",
        "x: float32[1,2] = all 1\n s: float32[2] = {0.3, 0.7}\n b: float32[2] = {0.1, 0.2}\n m: float32[2] = {0.5, "
@@ -717,6 +724,21 @@ graph g(q: float32[1,2,3,4], k: float32[1,2,5,4]) -> (p) {
   p = Softmax(m) {axis = 3}
 })",
                 4);
+}
+
+/// What rounding made alike everywhere is one number because it is made of one.
+TEST_F(Proofs, AreFoundForOneElementOfMany) {
+  expect_proved(R"(opset 17
+graph g(x: float32[2,4,3]) -> (y, z) {
+  s: float32[4,1] = all 0.3
+  e = Exp(s)
+  y = Mul(x, e)
+  n: int64[2] = {4, 3}
+  c = ConstantOfShape(n) {value = float32[1] {0.7}}
+  t = Tanh(c)
+  z = Add(x, t)
+})",
+                2);
 }
 
 /// Every change of a pass that the cases of passes show has a proof.

@@ -38,38 +38,82 @@ Expr random_body(Random& random, int depth) {
   }
 }
 
+/// How far the program's output is from real numbers, which rationals show to be true; nothing where it is not known.
+std::optional<Distance> distance_in(const Program& program, const std::vector<Tensor>& inputs) {
+  std::vector<Approximate> arguments;
+  const Concrete<RationalAlgebra> scalars;
+  std::vector<ValuesOver<RationalAlgebra>> values;
+  std::vector<const ValuesOver<RationalAlgebra>*> given;
+  for (const Tensor& input : inputs) {
+    arguments.push_back({Array::from(input), {}});
+    values.push_back(*import_tensor(scalars, input));
+  }
+  for (const auto& value : values) given.push_back(&value);
+  const auto made = approximate(program, program.outputs[0], arguments);
+  if (!made.ok()) return std::nullopt;
+  const auto real = evaluate(program, scalars, given);
+  EXPECT_TRUE(real.ok()) << real.error().message();
+  if (!real.ok()) return std::nullopt;
+  for (int64_t i = 0; i < made->value.count(); ++i) {
+    const Rational& expected = std::get<1>((*real)[0].elements[static_cast<size_t>(i)]);
+    const double found = made->value.real(i);
+    const double off = std::fabs((expected - Rational(Number(found))).to_double());
+    EXPECT_LE(off, made->distance.relative * std::fabs(found) + made->distance.absolute) << i;
+  }
+  return made->distance;
+}
+
 TEST(Approximate, TheRealNumberIsWithinItsDistance) {
   Random random(1);
   int exact = 0, inexact = 0;
   for (int round = 0; round < 300; ++round) {
     const Program program = map(random_body(random, 1 + round % 4));
     std::vector<Tensor> inputs;
-    std::vector<Approximate> arguments;
     for (int input = 0; input < 2; ++input) {
       std::vector<double> elements;
       for (int64_t i = 0; i < kSize; ++i)
         elements.push_back(std::ldexp(std::round(random.uniform(-9, 9)), round % 3 * 20));
       inputs.push_back(Tensor::from_doubles(kFloat, {kSize}, elements));
-      arguments.push_back({Array::from(inputs.back()), {}});
     }
-    const auto made = approximate(program, program.outputs[0], arguments);
+    const auto distance = distance_in(program, inputs);
     // Where branches are as near as their bounds, none is known.
-    if (!made.ok()) continue;
-    const Concrete<RationalAlgebra> scalars;
-    std::vector<ValuesOver<RationalAlgebra>> values;
-    for (const Tensor& input : inputs) values.push_back(*import_tensor(scalars, input));
-    const auto real = evaluate(program, scalars, {&values[0], &values[1]});
-    ASSERT_TRUE(real.ok()) << real.error().message();
-    for (int64_t i = 0; i < kSize; ++i) {
-      const Rational& expected = std::get<1>((*real)[0].elements[static_cast<size_t>(i)]);
-      const double found = made->value.real(i);
-      const double off = std::fabs((expected - Rational(Number(found))).to_double());
-      EXPECT_LE(off, made->distance.relative * std::fabs(found) + made->distance.absolute) << round;
-    }
-    (made->distance.is_zero() ? exact : inexact) += 1;
+    if (!distance) continue;
+    (distance->is_zero() ? exact : inexact) += 1;
   }
   EXPECT_GT(exact, 30);
   EXPECT_GT(inexact, 30);
+}
+
+/// A running total and a running product of totals: the second state is as far off as both are.
+TEST(Approximate, RunningTotalsAreWithinTheirDistance) {
+  Program program;
+  const Expr added = load({BufferRef::Kind::kInput, 0, 0}, kFloat, {time_step()});
+  const MapReduce total{{}, {}, {}, {load_state(0, kFloat, {}) + added}};
+  const MapReduce product{{}, {}, {}, {load_state(1, kFloat, {}) * load_inner(0, kFloat, {}) / 3}};
+  const StageValue totals = program.scan(
+      {Dim(kSize), {{{}, literal(Number(0), kFloat)}, {{}, literal(Number(1), kFloat)}}, {total, product}, {0, 1}});
+  const auto distance_of = [&](int component, const std::vector<double>& elements) {
+    program.outputs = {{totals.stage, component}};
+    return distance_in(program, {Tensor::from_doubles(kFloat, {kSize}, elements)});
+  };
+  const std::vector<double> integers = {1, 1, 2, -3, 1, 1, 4, 5}, fractions = {1, 1e-9, 2, 3e8, -1, 1e-9, 4, 5e-12};
+  const auto exact = distance_of(0, integers), lost = distance_of(0, fractions), product_of = distance_of(1, integers);
+  ASSERT_TRUE(exact && lost && product_of);
+  EXPECT_TRUE(exact->is_zero()) << "sums that doubles hold";
+  EXPECT_FALSE(lost->is_zero());
+  EXPECT_FALSE(product_of->is_zero());
+  EXPECT_LT(product_of->relative, 0x1p-40);
+}
+
+TEST(Approximate, RootsThatAreNumbersAreExact) {
+  const std::vector<double> squares = {1, 4, 196, 256, 0.25, 0, 9, 1024}, others = {1, 4, 196, 256, 0.25, 0, 9, 1000};
+  const Program root = map(pow(at(0), literal(Number::fraction(1, 2), kFloat)));
+  const auto distance_of = [&](const std::vector<double>& elements) {
+    const Approximate argument{Array::from(Tensor::from_doubles(kFloat, {kSize}, elements)), {}};
+    return approximate(root, root.outputs[0], std::vector{argument})->distance;
+  };
+  EXPECT_TRUE(distance_of(squares).is_zero());
+  EXPECT_FALSE(distance_of(others).is_zero());
 }
 
 /// As in a variance, whose terms lie on both sides of zero.

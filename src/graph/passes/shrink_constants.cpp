@@ -16,10 +16,7 @@ namespace {
 /// already.
 std::optional<Tensor> smallest(const Tensor& tensor) {
   if (tensor.dims().empty() || tensor.count() == 0 || !is_computable(tensor.dtype())) return std::nullopt;
-  if (is_splat(tensor)) {
-    const auto first = tensor.bytes().first(bit_width(tensor.dtype()) / 8);
-    return Tensor(tensor.dtype(), {}, std::vector<std::byte>(first.begin(), first.end()));
-  }
+  if (is_splat(tensor)) return first_element(tensor);
   Dims dims = tensor.dims();
   if (dims[0] != 1) return std::nullopt;
   while (dims[0] == 1) dims.erase(dims.begin());

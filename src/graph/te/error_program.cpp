@@ -35,14 +35,17 @@ Expr lost_by_sum(const Expr& a, const Expr& b) {
   const Expr error = (a - (sum - rest)) + (b - rest);
   return unless(equal(error, 0) || is_infinite(a) || is_infinite(b), lost(sum));
 }
-Expr lost_by_product(const Expr& a, const Expr& b) { return unless(is_short(a) && is_short(b), lost(a * b)); }
+Expr lost_by_product(const Expr& a, const Expr& b) {
+  return unless(equal(a, 0) || equal(b, 0) || (is_short(a) && is_short(b)), lost(a * b));
+}
 Expr lost_by_quotient(const Expr& a, const Expr& b) {
   const Expr quotient = a / b;
-  return unless(is_short(quotient) && is_short(b) && equal(quotient * b, a), lost(quotient));
+  return unless(equal(a, 0) || (is_short(quotient) && is_short(b) && equal(quotient * b, a)), lost(quotient));
 }
 Expr lost_by_power(const Expr& a, const Expr& b) {
   const Expr is_plain = equal(a, 0) || equal(a, 1) || equal(b, 0) || equal(b, 1);
-  return unless(is_plain || (equal(b, 2) && is_short(a)), lost(pow(a, b)));
+  const Expr power = pow(a, b), is_root = equal(b, 0.5) && is_short(power) && equal(power * power, a);
+  return unless(is_plain || is_root || (equal(b, 2) && is_short(a)), lost(power));
 }
 Expr lost_by_function(UnaryOp op, const Expr& x) {
   const Expr result = unary(op, x);
@@ -95,7 +98,11 @@ class ErrorProgram {
   /// By component; nothing where it is exact.
   using Offs = std::vector<std::optional<StageValue>>;
 
-  bool add(const MapReduce& stage, Offs& offs) {
+  /// How far components of a stage may be off, each as a stage of its own; nothing where it is exact.
+  using OffStages = std::vector<std::optional<MapReduce>>;
+
+  /// False: it is not known.
+  bool off_stages(const MapReduce& stage, OffStages& offs) {
     const bool is_sum = stage.combine.name == "sum",
                is_extreme = stage.combine.name == "max" || stage.combine.name == "min";
     double terms = 1;
@@ -103,25 +110,74 @@ class ErrorProgram {
       if (!dim.is_constant()) return false;
       terms *= static_cast<double>(dim.value());
     }
+    offs.resize(stage.bodies.size());
     for (size_t k = 0; k < stage.bodies.size(); ++k) {
       Part part = of(stage.bodies[k]);
       if (is_sum && terms > 1 && is_float(stage.bodies[k].dtype()))
         part.off = plus(part.off, abs(part.value) * real(terms * kUnit));
       if (!part.off) continue;
       if (stage.combine.combine.empty())
-        offs[k] = result_.map(stage.axes, part.off);
+        offs[k] = MapReduce{stage.axes, {}, {}, {part.off}};
       else if (is_sum || is_extreme)
-        offs[k] = result_.reduce(stage.axes, stage.reduce, is_sum ? sum(kWide) : maximum(kWide), part.off);
+        offs[k] = MapReduce{stage.axes, stage.reduce, is_sum ? sum(kWide) : maximum(kWide), {part.off}};
       else
         return false;
     }
     return is_sum || rounds_nothing(stage.combine.combine);
   }
-  bool add(const Scan& scan, Offs&) {
-    return std::ranges::all_of(scan.states, [&](const Scan::State& state) { return !of(state.init).off; }) &&
-           std::ranges::all_of(scan.steps, [&](const MapReduce& step) {
-             return rounds_nothing(step.bodies) && rounds_nothing(step.combine.combine);
-           });
+
+  bool add(const MapReduce& stage, Offs& offs) {
+    OffStages stages;
+    if (!off_stages(stage, stages)) return false;
+    for (size_t k = 0; k < stages.size(); ++k) {
+      if (!stages[k]) continue;
+      result_.stages.push_back({*std::move(stages[k])});
+      offs[k] = StageValue{static_cast<int>(result_.stages.size()) - 1, 0};
+    }
+    return true;
+  }
+
+  /// A scan whose states are followed by their distances, each with a step that follows it.
+  bool add(const Scan& scan, Offs& offs) {
+    // Most only move numbers, or count.
+    scan_ = {};
+    if (std::ranges::all_of(scan.states, [&](const Scan::State& state) { return !of(state.init).off; }) &&
+        std::ranges::all_of(scan.steps, [&](const MapReduce& step) { return is_exact(step); }))
+      return true;
+    parts_.clear();
+    Scan with_offs = scan;
+    for (const Scan::State& state : scan.states) {
+      const Expr off = of(state.init).off;
+      with_offs.states.push_back({state.shape, off ? off : real(0)});
+    }
+    scan_.states = static_cast<int>(scan.states.size());
+    for (const MapReduce& step : scan.steps) {
+      OffStages stages;
+      if (!off_stages(step, stages)) return false;
+      scan_.offs.emplace_back(stages.size());
+      for (size_t k = 0; k < stages.size(); ++k) {
+        if (!stages[k]) continue;
+        scan_.offs.back()[k] = static_cast<int>(with_offs.steps.size());
+        with_offs.steps.push_back(*std::move(stages[k]));
+      }
+    }
+    for (size_t k = 0; k < scan.states.size(); ++k) {
+      const auto step = static_cast<size_t>(scan.next[k]);
+      std::optional<int> off = scan_.offs[step].front();
+      if (!off) {
+        off = static_cast<int>(with_offs.steps.size());
+        with_offs.steps.push_back({scan.steps[step].axes, {}, {}, {real(0)}});
+      }
+      with_offs.next.push_back(*off);
+    }
+    result_.stages.push_back({std::move(with_offs)});
+    for (size_t k = 0; k < scan.states.size(); ++k)
+      offs[k] = StageValue{static_cast<int>(result_.stages.size()) - 1, static_cast<int>(scan.states.size() + k)};
+    return true;
+  }
+  bool is_exact(const MapReduce& stage) {
+    OffStages offs;
+    return off_stages(stage, offs) && std::ranges::none_of(offs, [](const auto& off) { return off.has_value(); });
   }
   bool add(const Update& update, Offs&) {
     return rounds_nothing({update.init, update.value}) && rounds_nothing(update.index) &&
@@ -317,6 +373,11 @@ class ErrorProgram {
     const auto index = static_cast<size_t>(e.buffer.index);
     if (e.buffer.kind == BufferRef::Kind::kInput && !inputs_[index].is_zero())
       part.off = plus(part.off, is_float(expr.dtype()) ? distance_of(part.value, inputs_[index]) : real(kChosen));
+    if (e.buffer.kind == BufferRef::Kind::kState && scan_.states > 0)
+      part.off = plus(part.off, load({e.buffer.kind, scan_.states + e.buffer.index, 0}, kWide, as<Load>(value)->index));
+    if (e.buffer.kind == BufferRef::Kind::kInner && index < scan_.offs.size())
+      if (const auto off = scan_.offs[index][static_cast<size_t>(e.buffer.component)])
+        part.off = plus(part.off, load({e.buffer.kind, *off, 0}, kWide, as<Load>(value)->index));
     if (e.buffer.kind == BufferRef::Kind::kStage)
       if (const auto& off = offs_[index][static_cast<size_t>(e.buffer.component)])
         part.off =
@@ -328,6 +389,12 @@ class ErrorProgram {
   std::span<const Distance> inputs_;
   Program result_;
   std::vector<Offs> offs_;  ///< by stage of the program
+  /// What follows the distances of the scan whose steps are read.
+  struct ScanOffs {
+    int states = 0;  ///< the distance of state k is state `states` + k; 0: exact ones
+    std::vector<std::vector<std::optional<int>>> offs;  ///< by step and component: the step that gives its distance
+  };
+  ScanOffs scan_;
   std::unordered_map<Expr, Part> parts_;
 };
 

@@ -293,7 +293,7 @@ Result<int> ProofRecorder::make_constant(const Tensor& tensor) {
   return *proof_->ledger().find_constant(tensor);
 }
 
-/// Of one that has the same elements in another shape.
+/// Of one that has the same elements in another shape, or this element everywhere.
 std::optional<int> ProofRecorder::reshaped_constant(const Tensor& tensor) {
   const auto list = constants_.find(tensor.reshaped({tensor.count()}).content_hash());
   const auto number = list == constants_.end() ? std::nullopt : number_of(list->second);
@@ -302,22 +302,20 @@ std::optional<int> ProofRecorder::reshaped_constant(const Tensor& tensor) {
   Value same;
   same.name = named(*number);
   same.type = proof_->ledger().type(list->second);
+  const size_t rank = same.type.shape->size();
+  const bool is_one_of_many = proof_->ledger().rounded(list->second)->tensor.count() != tensor.count();
   const ValueId source = graph.add_value(std::move(same));
   graph.set_inputs({source});
-  const auto rank = static_cast<int64_t>(tensor.dims().size());
-  const ValueId dims = graph.add_constant(Tensor::from_ints(DataType::kInt64, {rank}, tensor.dims()), "dims");
-  Value made;
-  made.name = named(proof_->count() + 1);
-  made.type = ValueType::tensor(tensor.dtype(), Shape(tensor.dims().begin(), tensor.dims().end()));
-  Node node;
-  node.op = find_op("", "Reshape");
-  node.op_type = node.op->name;
-  node.inputs = {source, dims};
-  node.outputs = {graph.add_value(std::move(made))};
-  graph.set_outputs(node.outputs);
-  graph.add_node(std::move(node));
-  const int first = proof_->count();
-  if (!take(MakeStep{print_graph(graph)}) || !take(FoldStep{first + 1})) return std::nullopt;
+  Result<ValueId> made = source;
+  if (is_one_of_many)
+    made = emit(graph, "Slice",
+                {source, emit_ints(graph, std::vector<int64_t>(rank, 0), "starts"),
+                 emit_ints(graph, std::vector<int64_t>(rank, 1), "ends")},
+                {}, "element");
+  if (made.ok()) made = emit(graph, "Reshape", {*made, emit_ints(graph, tensor.dims(), "dims")}, {}, "reshaped");
+  if (!made.ok()) return std::nullopt;
+  graph.set_outputs({*made});
+  if (!take(MakeStep{print_graph(graph)}) || !take(FoldStep{proof_->count() - 1})) return std::nullopt;
   return proof_->ledger().find_constant(tensor);
 }
 
@@ -351,8 +349,11 @@ Result<void> ProofRecorder::meet_constants(const Graph& graph, Seen& now) {
     if (before >= 0) {
       const te::RoundedTensor* known = proof_->ledger().rounded(before);
       if (known && known->tensor.same_contents(tensor)) {
-        if ((tensor.count() > kShortConstant || !known->distance.is_zero()) && seen_constants_.insert(before).second)
+        if ((tensor.count() > kShortConstant || !known->distance.is_zero()) && seen_constants_.insert(before).second) {
           constants_.try_emplace(tensor.reshaped({tensor.count()}).content_hash(), before);
+          if (!known->distance.is_zero() && is_splat(tensor))
+            constants_.try_emplace(first_element(tensor).reshaped({1}).content_hash(), before);
+        }
         continue;
       }
       settle(before);
