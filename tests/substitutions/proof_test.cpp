@@ -295,6 +295,35 @@ class Attempt {
   std::string refusal_;
 };
 
+/// A constant is a list of numbers, and what its node says of them where that is asked for.
+TEST_F(Proofs, FollowConstantsThroughTheirNodes) {
+  Attempt attempt(theory_, R"(opset 17
+graph g(x: float32[4]) -> (y, z, v) {
+  two: float32[] = {2}
+  one: float32[] = {1}
+  n: int64[1] = {2}
+  zero: int64[1] = {0}
+  a = Expand(two, n)
+  b = Expand(one, n)
+  c = Concat(a, b) {axis = 0}
+  p = Mul(x, c)
+  y = Slice(p, zero, n)
+  q = Slice(x, zero, n)
+  z = Mul(q, two)
+  v = Mul(q, one)
+})");
+  attempt.take(FoldStep{attempt.at("c")});
+  ASSERT_NE(attempt.rounded("c"), nullptr) << attempt.refusal();
+  const auto takes = [&](const std::string& other, const std::vector<int>& through) {
+    Attempt anew = attempt;
+    anew.take(SameStep{attempt.at("y"), attempt.at(other), {attempt.at("x")}, through});
+    return anew.refusal().empty();
+  };
+  EXPECT_FALSE(takes("z", {}));
+  EXPECT_FALSE(takes("v", {attempt.at("c")}));
+  EXPECT_TRUE(takes("z", {attempt.at("c")}));
+}
+
 /// Arithmetic that wraps at 32 bits has the laws of that at 64; what wraps has no laws of order.
 TEST_F(Proofs, ByLawsAreOfIntegersOf32BitsToo) {
   for (const std::string_view dtype : {"int32", "int64", "int16"}) {

@@ -591,7 +591,8 @@ Result<int> normalize(Graph& graph, PassContext& context, Normalizer& normalizer
 std::function<Result<int>(Graph&, PassContext&)> normalization(Theory& theory, SeeNormalized see) {
   return [&theory, see = std::move(see)](Graph& graph, PassContext& context) {
     if (!theory.normalizer) theory.normalizer = std::make_shared<Normalizer>(theory);
-    return normalize(graph, context, *theory.normalizer, see);
+    // Who does not see what passes change is not to see the steps of one.
+    return normalize(graph, context, *theory.normalizer, context.options.on_change ? see : SeeNormalized());
   };
 }
 

@@ -133,7 +133,17 @@ bool ProofRecorder::same(int first, int second) {
       if (argument >= 0 && !proof_->ledger().tensor(argument)) result.push_back(argument);
     return result;
   };
-  if (carrying_) return tried({carrying_->source}) || tried({carrying_->source}, carrying_->moving);
+  if (carrying_) {
+    const std::vector<int> source = {carrying_->source};
+    if (tried(source) || tried(source, carrying_->moving)) return true;
+    // One that knows its factor as a list of numbers does not see that it reads one of them.
+    std::vector<int> through = carrying_->moving;
+    for (const int value : {first, second})
+      for (const int each : below(value))
+        if (const auto known = numbers_.find(each); known != numbers_.end() && proof_->ledger().tensor(each))
+          through.push_back(known->second);
+    return through.size() > carrying_->moving.size() && tried(source, through);
+  }
   return tried({second}) || tried({first}) || tried(inputs(second)) || tried(inputs(first)) || tried({});
 }
 
@@ -674,8 +684,25 @@ Result<void> ProofRecorder::finish(const Graph& last, const Graph& written) {
   number(listed(written, numbers, written.values()));
   for (size_t k = 0; k < written.outputs().size(); ++k)
     if (!prove(now_.at(last.outputs()[k]), numbers.at(written.outputs()[k])))
-      return unproved(written, written.outputs()[k]);
+      return unproved(written, first_unlike(last, written, numbers).value_or(written.outputs()[k]));
   return {};
+}
+
+/// The first value of the written model that is not the one of its name.
+std::optional<ValueId> ProofRecorder::first_unlike(const Graph& last, const Graph& written,
+                                                   const Ledger::Numbers& numbers) const {
+  std::map<std::string_view, ValueId> named;
+  for (const ValueId id : last.values()) named.emplace(last.value(id).name, id);
+  const auto order = topological_order(written);
+  if (!order.ok()) return std::nullopt;
+  for (const NodeId node : *order)
+    for (const ValueId id : written.node(node).outputs) {
+      if (!id.valid()) continue;
+      const auto same = named.find(written.value(id).name);
+      const int value = same == named.end() ? -1 : now_.at(same->second);
+      if (value >= 0 && !proof_->ledger().equal(value, numbers.at(id))) return id;
+    }
+  return std::nullopt;
 }
 
 std::vector<Rule> ProofRecorder::rules() const {
@@ -687,12 +714,20 @@ std::vector<Rule> ProofRecorder::rules() const {
 Result<ModelProof> proof_of(const Graph& model, const Derivation& derivation, const Graph& written, Theory& theory,
                             const DeriveOptions& options) {
   TRY(ProofRecorder recorder, ProofRecorder::start(model, derivation.fp, theory));
+  // A pass that fails is left out, and what comes behind it is another graph: this is what must be told.
+  Result<void> normalized;
   const auto recorded = [&](PassOptions passes) {
-    passes.on_change = [&](std::string_view pass, const Graph& graph) { return recorder.changed(pass, graph); };
+    passes.on_change = [&](std::string_view pass, const Graph& graph) -> Result<void> {
+      TRY_VOID(normalized);
+      return recorder.changed(pass, graph);
+    };
     if (passes.normalize)
-      passes.normalize = normalization(
-          theory, [&](const BodyPlace& place, const Program& before, const Normalized& made,
-                      const Normalizer& normalizer) { return recorder.take(before, made, normalizer.rules(), place); });
+      passes.normalize = normalization(theory, [&](const BodyPlace& place, const Program& before,
+                                                   const Normalized& made, const Normalizer& normalizer) {
+        auto taken = recorder.take(before, made, normalizer.rules(), place);
+        if (normalized.ok() && !taken.ok()) normalized = taken.error();
+        return taken;
+      });
     return passes;
   };
   Graph graph = model;
@@ -707,6 +742,7 @@ Result<ModelProof> proof_of(const Graph& model, const Derivation& derivation, co
     TRY_VOID(recorder.changed("steps", graph));
     TRY_VOID(optimize(graph, recorded(passes_after(derivation, before, graph, theory, options))));
   }
+  TRY_VOID(normalized);
   TRY_VOID(recorder.changed("inference", graph));
   TRY_VOID(recorder.finish(graph, written));
   ModelProof proof;

@@ -60,6 +60,8 @@ class ProofRecorder {
   std::optional<int> reshaped_constant(const Tensor& tensor);
   bool knows_more(const ValueType& type, const std::optional<Content>& content, int value) const;
   Error unproved(const Graph& graph, ValueId id) const;
+  std::optional<ValueId> first_unlike(const Graph& last, const Graph& written,
+                                      const verify::Ledger::Numbers& numbers) const;
 
   /// Ways to show that two values are equal; false where none was found.
   bool prove(int first, int second, int depth = 0);

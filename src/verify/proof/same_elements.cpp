@@ -98,8 +98,9 @@ class Comparison {
   std::optional<Expr> at(int value, const std::vector<Expr>& index, int depth) {
     const int leader = ledger_.leader(value);
     if (std::ranges::find(over_, leader) != over_.end()) return load_leaf(leader, index);
-    if (const Tensor* constant = ledger_.tensor(value)) return element_of(*constant, index);
     const auto member = through_.find(leader);
+    if (const Tensor* constant = ledger_.tensor(value); constant && member == through_.end())
+      return element_of(*constant, index);
     const auto inlined = depth < kDeepest ? inlined_at(member == through_.end() ? value : member->second) : nullptr;
     if (!inlined) return load_leaf(leader, index);
     bool fits = true;
