@@ -303,6 +303,7 @@ const std::optional<FactorCarrier::Map>& FactorCarrier::map_of(const Program& pr
   for (const int argument : program.arguments(there.producer)) {
     const bool is_leaf = argument >= 0 && program.value(argument).is_constant && program.value(argument).producer < 0;
     key.push_back(is_leaf ? program.value(argument).index : -1);
+    key.push_back(argument < 0 ? -1 : program.value(argument).type);
   }
   const auto known = maps_.find(key);
   return known != maps_.end() ? known->second : maps_[key] = find_map(program, value);

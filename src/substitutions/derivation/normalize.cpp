@@ -472,12 +472,11 @@ FloatClass Normalizer::float_class(std::string_view rule) const {
 }
 
 const Normalizer::Cost& Normalizer::cost(const Program& program, int application) {
-  const auto at = static_cast<size_t>(program.application(application).operation);
-  const size_t count = program.arguments(application).size();
-  if (at >= costs_.size()) costs_.resize(at + 1);
-  if (count >= costs_[at].size()) costs_[at].resize(count + 1);
-  Cost& result = costs_[at][count];
-  if (result.operators > 0) return result;
+  std::vector<int> key = {program.application(application).operation};
+  for (const int argument : program.arguments(application)) key.push_back(program.value(argument).type);
+  const auto [known, is_new] = costs_.try_emplace(std::move(key));
+  Cost& result = known->second;
+  if (!is_new) return result;
   verify::Signatures& signatures = program.theory().signatures();
   const auto& operation = signatures.operation(program.application(application).operation);
   std::vector<ValueType> types;

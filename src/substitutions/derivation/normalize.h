@@ -92,7 +92,7 @@ class Normalizer {
   /// Surroundings from which no run was found, by what may be done there first, and by how far a run looks.
   std::map<Hash128, std::map<int, std::set<Hash128>>> barren_;
   std::map<const OpDef*, int> weights_;   ///< of operators that count for more than one
-  std::vector<std::vector<Cost>> costs_;  ///< by operation and count of arguments
+  std::map<std::vector<int>, Cost> costs_;  ///< by operation and types of arguments
 };
 
 /// A body in a graph: the node, and which of its bodies, from the outside inwards; of the graph itself none.
