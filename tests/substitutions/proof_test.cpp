@@ -770,6 +770,21 @@ graph g(x: float32[2,4,3]) -> (y, z) {
                 2);
 }
 
+/// The constant has been computed when it is seen that its node repeats a shorter one.
+TEST_F(Proofs, AreFoundForConstantsThatRepeatOthers) {
+  expect_proved(R"(opset 17
+graph g(x: float32[2,16,20]) -> (y) {
+  c: int64[1,20] = random 1
+  s: int64[2] = {16, 20}
+  first: int64[1] = {0}
+  e = Expand(c, s)
+  u = Unsqueeze(e, first)
+  f = Cast(u) {to = 1}
+  y = Add(x, f)
+})",
+                3);
+}
+
 /// Every change of a pass that the cases of passes show has a proof.
 class RecordedPasses : public testing::TestWithParam<isomer::test::PassCase> {};
 

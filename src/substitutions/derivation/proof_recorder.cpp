@@ -133,18 +133,25 @@ bool ProofRecorder::same(int first, int second) {
       if (argument >= 0 && !proof_->ledger().tensor(argument)) result.push_back(argument);
     return result;
   };
-  if (carrying_) {
-    const std::vector<int> source = {carrying_->source};
-    if (tried(source) || tried(source, carrying_->moving)) return true;
-    // One that knows its factor as a list of numbers does not see that it reads one of them.
-    std::vector<int> through = carrying_->moving;
+  // What is known as a list of numbers is not seen to repeat one of them, or those of a shorter list.
+  const auto nodes_of_constants = [&] {
+    std::vector<int> result;
     for (const int value : {first, second})
       for (const int each : below(value))
         if (const auto known = numbers_.find(each); known != numbers_.end() && proof_->ledger().tensor(each))
-          through.push_back(known->second);
+          result.push_back(known->second);
+    return result;
+  };
+  if (carrying_) {
+    const std::vector<int> source = {carrying_->source};
+    if (tried(source) || tried(source, carrying_->moving)) return true;
+    std::vector<int> through = nodes_of_constants();
+    through.insert(through.end(), carrying_->moving.begin(), carrying_->moving.end());
     return through.size() > carrying_->moving.size() && tried(source, through);
   }
-  return tried({second}) || tried({first}) || tried(inputs(second)) || tried(inputs(first)) || tried({});
+  if (tried({second}) || tried({first}) || tried(inputs(second)) || tried(inputs(first)) || tried({})) return true;
+  const std::vector<int> through = nodes_of_constants();
+  return !through.empty() && tried({}, through);
 }
 
 bool ProofRecorder::expand(int value) {
