@@ -434,6 +434,12 @@ TEST_F(Proofs, OfConstantsThatRoundingDoesNotDecideAreAccepted) {
       {"what is taken from itself", "a: float32[3] = {0.1, 0.2, 0.3}\n s = Sin(a)\n u = Sub(s, s)", true},
       {"integers", "a: int64[3] = {1, 2, 3}\n u = Mul(a, a)", true},
       {"a root as a power", "a: float32[] = {196}\n b: float32[] = {0.5}\n p = Pow(a, b)\n u = Cast(p) {to = 7}", true},
+      {"parts that make a whole",
+       "a: float32[2] = {3, 320}\n b: float32[2] = {6, 640}\n r = Reciprocal(a)\n p = Mul(r, b)\n f = Floor(p)\n u = "
+       "Cast(f) {to = 7}",
+       true},
+      {"one that float32 does not make of it", "a: float32[] = {41}\n r = Reciprocal(a)\n u = Mul(r, a)", false},
+      {"a third", "a: float32[] = {3}\n r = Reciprocal(a)\n u = Neg(r)", false},
       {"nothing times what is rounded", "a: float32[4] = random 1\n s = Sin(a)\n z: float32[4] = all 0\n u = Mul(s, z)",
        true},
       {"nothing over what is rounded", "a: float32[4] = all 0.3\n s = Exp(a)\n z: float32[4] = all 0\n u = Div(z, s)",

@@ -4,6 +4,8 @@
 #include <cmath>
 
 #include "graph/rounding.h"
+#include "graph/te/algebra_rational.h"
+#include "graph/te/evaluate.h"
 #include "graph/te/rewrite_program.h"
 
 namespace isomer::te {
@@ -72,6 +74,131 @@ Distance covering(const std::vector<double>& sizes, std::span<const double> off,
   return result;
 }
 
+/// Elements, and steps to them, that are worth to be computed as rationals.
+constexpr int64_t kFewElements = 64, kFewSteps = 1 << 12;
+/// How far a double may be from a rational that was rounded to it once, as a part of itself.
+constexpr double kRoundedOnce = 0x1p-50;
+
+/// Rationals, where nothing else comes of them: what a cast would round, what is infinite or no number, is a failure.
+struct FiniteRationals : RationalAlgebra {
+  Rational rounded(const Rational& value, DataType dtype) const {
+    if (!(value.rounded(dtype) == value)) fail_unsupported("{} as {}", value.text(), name(dtype));
+    return value;
+  }
+  Rational apply(UnaryOp op, const Rational& x) const { return finite(RationalAlgebra::apply(op, x)); }
+  Rational apply(BinaryOp op, const Rational& a, const Rational& b) const {
+    return finite(RationalAlgebra::apply(op, a, b));
+  }
+  static Rational finite(Rational value) {
+    if (!value.is_finite()) fail_unsupported("{}", value.text());
+    return value;
+  }
+};
+
+/// The doubles, if the value stands for them.
+std::vector<Rational> rationals(const Array& array) {
+  std::vector<Rational> result;
+  for (int64_t i = 0; i < array.count(); ++i) result.emplace_back(Number(array.real(i)));
+  return result;
+}
+
+bool are_finite(const Array& array) {
+  for (int64_t i = 0; i < array.count(); ++i)
+    if (!std::isfinite(array.real(i))) return false;
+  return true;
+}
+
+/// The rationals that the value stands for; nothing where it is not known which, or where they are many.
+std::optional<ValuesOver<FiniteRationals>> elements_of(const Approximate& input) {
+  using Scalars = Concrete<FiniteRationals>;
+  const Array& array = input.value;
+  if (!array.is_tensor() || array.count() > kFewElements) return std::nullopt;
+  if (!input.distance.is_zero() && input.exact.empty()) return std::nullopt;
+  ValuesOver<FiniteRationals> result{array.dtype(), array.dims(), {}};
+  if (!is_float(array.dtype())) {
+    for (int64_t i = 0; i < array.count(); ++i) result.elements.push_back(Scalars::integer(array.integer(i)));
+    return result;
+  }
+  if (!are_finite(array)) return std::nullopt;
+  const std::vector<Rational> reals = input.exact.empty() ? rationals(array) : input.exact;
+  for (const Rational& each : reals) result.elements.push_back(Scalars::real(each));
+  return result;
+}
+
+/// At most one operation on floats makes each element: a runtime's result is the real one, rounded.
+bool rounds_once(const Program& program) {
+  int operations = 0;
+  for (const Stage& stage : program.stages) {
+    const auto* map = std::get_if<MapReduce>(&stage.body);
+    if (!map || !map->reduce.empty()) return false;
+    for (const Expr& body : map->bodies)
+      for_each_node(body, [&](const Expr& expr) {
+        const Unary* unary = as<Unary>(expr);
+        const Binary* binary = as<Binary>(expr);
+        operations += (unary && is_float(unary->operand.dtype())) || (binary && is_float(binary->left.dtype()));
+      });
+  }
+  return operations <= 1;
+}
+
+/// What runtimes compute, which round each result, is the value rounded once: no rounding has decided anything.
+bool is_what_runtimes_compute(const Array& value, const Program& program, StageValue output,
+                              std::span<const Approximate> inputs) {
+  std::vector<Approximate> rounded;
+  for (const Approximate& input : inputs)
+    rounded.push_back({input.value.empty() ? input.value : Array::from(to_tensor(input.value)), {}});
+  const auto run = in_doubles(program, output, rounded);
+  if (!run.ok()) return false;
+  const Array found = Array::from(to_tensor(run->value)), expected = Array::from(to_tensor(value));
+  for (int64_t i = 0; i < found.count(); ++i)
+    if (found.as_double(i) != expected.as_double(i)) return false;
+  return true;
+}
+
+/// The output, of few rationals; nothing where it is of others, or where runtimes compute something else.
+std::optional<Approximate> in_rationals(const Program& program, StageValue output,
+                                        std::span<const Approximate> inputs) {
+  using Scalars = Concrete<FiniteRationals>;
+  if (!rounds_once(program)) return std::nullopt;
+  std::vector<std::optional<ValuesOver<FiniteRationals>>> values;
+  std::vector<const ValuesOver<FiniteRationals>*> given;
+  for (const Approximate& input : inputs) {
+    const bool is_given = !input.value.empty();
+    values.push_back(is_given ? elements_of(input) : std::nullopt);
+    if (is_given && !values.back()) return std::nullopt;
+  }
+  for (const auto& each : values) given.push_back(each ? &*each : nullptr);
+  Program one = program;
+  one.outputs = {output};
+  const auto made = evaluate(one, Scalars(), given, {kFewElements, kFewSteps});
+  if (!made.ok()) return std::nullopt;
+  const auto& [dtype, dims, elements] = made->front();
+  if (!is_float(dtype)) {
+    std::vector<int64_t> integers;
+    for (const auto& element : elements) integers.push_back(Scalars::integer_of(element));
+    const Array value = Array::integers(dtype, dims, integers);
+    if (!is_what_runtimes_compute(value, program, output, inputs)) return std::nullopt;
+    return Approximate{value, {}};
+  }
+  Approximate result;
+  std::vector<double> reals;
+  bool is_exact = true;
+  for (const auto& element : elements) {
+    const Rational& real = Scalars::real_of(element);
+    reals.push_back(real.to_double());
+    // Numbers that grow with each step are not followed.
+    if (!real.is_finite() || !real.is_short() || (real.sign() != 0 && std::fabs(reals.back()) < kNegligible))
+      return std::nullopt;
+    is_exact = is_exact && Rational(Number(reals.back())) == real;
+    result.exact.push_back(real);
+  }
+  result.value = Array::reals(dtype, dims, reals);
+  if (!is_what_runtimes_compute(result.value, program, output, inputs)) return std::nullopt;
+  if (is_exact) result.exact.clear();
+  if (!is_exact) result.distance = {kRoundedOnce, 0};
+  return result;
+}
+
 /// Inputs that are one array are read as one: x - x is zero, whatever x is.
 Program reading_once(Program program, std::span<const Approximate> inputs) {
   rewrite(program, [&](const Expr& expr) -> Expr {
@@ -99,7 +226,9 @@ Result<Approximate> in_doubles(const Program& program, StageValue output, std::s
   return Approximate{std::move(results[0]), {}};
 }
 
-Result<Approximate> approximate(const Program& program, StageValue output, std::span<const Approximate> inputs) {
+namespace {
+
+Result<Approximate> with_distance(const Program& program, StageValue output, std::span<const Approximate> inputs) {
   std::vector<Distance> distances;
   Distance most;
   for (const Approximate& input : inputs) {
@@ -121,11 +250,27 @@ Result<Approximate> approximate(const Program& program, StageValue output, std::
   return result;
 }
 
+}  // namespace
+
+Result<Approximate> approximate(const Program& program, StageValue output, std::span<const Approximate> inputs) {
+  auto result = with_distance(program, output, inputs);
+  if (result.ok() && result->distance.is_zero()) return result;
+  if (auto exact = in_rationals(program, output, inputs)) return *std::move(exact);
+  return result;
+}
+
 Result<RoundedTensor> rounded(const Approximate& approximate) {
   const Array& exact = approximate.value;
   const Distance& before = approximate.distance;
   RoundedTensor result{to_tensor(exact), before};
   if (!is_float(exact.dtype())) return result;
+  const bool is_exact = before.is_zero() && exact.count() <= kFewElements && are_finite(exact);
+  result.exact = is_exact ? rationals(exact) : approximate.exact;
+  if (!result.exact.empty() && result.exact == rationals(Array::from(result.tensor))) {
+    result.exact.clear();
+    result.distance = {};
+    return result;
+  }
   const std::vector<double> sizes = sizes_of(exact), roundings = sizes_of(Array::from(result.tensor));
   std::vector<double> off(sizes.size());
   for (size_t i = 0; i < off.size(); ++i)

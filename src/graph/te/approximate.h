@@ -4,16 +4,21 @@
 #pragma once
 
 #include <span>
+#include <vector>
 
 #include "graph/te/array.h"
 #include "graph/te/error_program.h"
 #include "graph/te/interpret.h"
+#include "graph/te/rational.h"
 
 namespace isomer::te {
 
 struct Approximate {
   Array value;
   Distance distance;
+  /// What the elements stand for, where there are few of them, all rational and not all of them these doubles, and
+  /// where these rounded are what runtimes compute: a third of three is one. Else empty.
+  std::vector<Rational> exact = {};
 };
 
 /// One output of the program for such inputs, which are taken for what they stand for.
@@ -24,7 +29,8 @@ Result<Approximate> approximate(const Program& program, StageValue output, std::
 
 struct RoundedTensor {
   Tensor tensor;
-  Distance distance;  ///< zero: its elements are the real numbers
+  Distance distance;                 ///< zero: its elements are the real numbers
+  std::vector<Rational> exact = {};  ///< as of Approximate
 };
 
 /// Rounded once to its type. An error where an element may be further off than 2^-10 of itself, or of half of the

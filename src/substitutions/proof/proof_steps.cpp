@@ -235,7 +235,7 @@ Result<te::Approximate> ProofSteps::compute(int value, Computed& computed) {
   const int leader = ledger_.leader(value);
   if (const auto known = computed.known.find(leader); known != computed.known.end()) return known->second;
   if (const te::RoundedTensor* constant = ledger_.rounded(value); constant && computed.operators > 0)
-    return te::Approximate{te::Array::from(constant->tensor), constant->distance};
+    return te::Approximate{te::Array::from(constant->tensor), constant->distance, constant->exact};
   if (++computed.operators > kMaxOperators)
     return unsupported("", "at most {} operators between a value and its constants expected", kMaxOperators);
   TRY(Ledger::Part part, ledger_.part_of(value));
