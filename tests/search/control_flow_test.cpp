@@ -409,6 +409,52 @@ graph g(c: bool[], x: float32[4]) -> (y) {
   expect_same(kBranches, {{flag(true), floats({4}, 1)}, {flag(false), floats({4}, 2)}});
 }
 
+/// Detectors shift the boxes of all levels by the largest: a body is given what is joined, not whose lengths these are.
+TEST(ControlFlow, SizesMadeOfSizesElsewhereAreTheirOwn) {
+  constexpr std::string_view kModel = R"(opset 17
+graph g(c: bool[], m: int64[], x: float32[6]) -> (y, z, rows) {
+  zero: float32[] = {0}
+  first: int64[1] = {0}
+  last: int64[1] = {1000}
+  over = Greater(x, zero)
+  n = NonZero(over)
+  i = Transpose(n)
+  a = GatherND(x, i)
+  under = Less(x, zero)
+  o = NonZero(under)
+  j = Transpose(o)
+  b = GatherND(x, j)
+  all = Concat(a, b, a) {axis = 0}
+  e = Exp(all)
+  y, z = If(c) captures (all, e) {
+    then_branch = graph t() captures (p: float32[n], q: float32[n]) -> (r, k) {
+      most = ReduceMax(p) {keepdims = 0}
+      s = Add(p, q)
+      r = Sub(s, most)
+      k = Shape(p)
+    },
+    else_branch = graph f() captures (p: float32[n], q: float32[n]) -> (r, k) {
+      r = Mul(p, q)
+      k = Shape(q)
+    }
+  }
+  l, rows = Loop(m, _, all) captures (e) {
+    body = graph d(t: int64[], go: bool[], s) captures (w: float32[n]) -> (go, h, v) {
+      h = Add(s, w)
+      v = ReduceSum(h) {keepdims = 0}
+    }
+  }
+}
+)";
+  if (is_for_gpu()) {
+    EXPECT_NE(refusal(kModel), "");
+    return;
+  }
+  std::vector<Arrays> inputs;
+  for (const int64_t trips : {0, 1, 3}) inputs.push_back({flag(trips == 1), scalar(trips), floats({6}, 7 + trips)});
+  expect_same(kModel, inputs);
+}
+
 /// TorchScript declares no shapes of states; they have the rank that the loop begins with.
 TEST(ControlFlow, StatesWithoutARankHaveThatOfTheFirst) {
   std::vector<Arrays> inputs;

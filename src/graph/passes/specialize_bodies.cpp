@@ -2,6 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <set>
+#include <utility>
+#include <vector>
+
 #include "graph/edit.h"
 #include "graph/infer.h"
 #include "graph/node_form.h"
@@ -18,6 +23,53 @@ void set_type(Graph& body, ValueId formal, const ValueType& type) {
   if (body.value(formal).type != type) body.edit(formal).type = type;
 }
 
+/// Sizes of what a body is given, as it can ask for them: what the graph around makes of sizes that the body is not
+/// given (of two that are joined, say) is a size of its own, called after the value that has it first.
+class GivenSizes {
+ public:
+  GivenSizes(const Graph& outer, const Node& node) {
+    for (const auto* list : {&node.inputs, &node.captures})
+      for (const ValueId id : *list) {
+        if (!id.valid() || !outer.value(id).type.has_shape()) continue;
+        for (const Dim& dim : *outer.value(id).type.shape)
+          if (const te::Symbol* symbol = te::as<te::Symbol>(dim.expr())) given_.insert(symbol->name);
+      }
+  }
+
+  ValueType type(const Value& of) {
+    ValueType result = of.type;
+    if (!result.has_shape()) return result;
+    for (size_t k = 0; k < result.shape->size(); ++k) {
+      Dim& dim = (*result.shape)[k];
+      if (is_given(dim)) continue;
+      auto known = std::ranges::find(named_, dim, &std::pair<Dim, Dim>::first);
+      if (known == named_.end())
+        known = named_.insert(known, {dim, Dim::symbol(size_by_data(of.name, static_cast<int64_t>(k)))});
+      dim = known->second;
+    }
+    return result;
+  }
+
+  std::optional<Content> content(const Value& of) const {
+    std::optional<Content> result = of.content;
+    if (!result) return result;
+    for (std::optional<Dim>& element : *result) {
+      if (!element || is_given(*element)) continue;
+      const auto known = std::ranges::find(named_, *element, &std::pair<Dim, Dim>::first);
+      element = known == named_.end() ? std::nullopt : std::optional(known->second);
+    }
+    return result;
+  }
+
+ private:
+  bool is_given(const Dim& dim) const {
+    return std::ranges::all_of(names(dim), [&](const std::string& name) { return given_.contains(name); });
+  }
+
+  std::set<std::string> given_;
+  std::vector<std::pair<Dim, Dim>> named_;
+};
+
 /// Values of which inference says something else than before.
 int count_changes(const Graph& before, const Graph& after) {
   int changes = 0;
@@ -26,13 +78,15 @@ int count_changes(const Graph& before, const Graph& after) {
   return changes;
 }
 
-void take_captures(const Graph& outer, const Node& node, Graph& body) {
+void take_captures(const Graph& outer, const Node& node, GivenSizes& sizes, Graph& body) {
   const std::vector<int> uses = body.use_counts();
+  for (size_t i = 0; i < node.captures.size(); ++i)
+    set_type(body, body.captures()[i], sizes.type(outer.value(node.captures[i])));
   for (size_t i = 0; i < node.captures.size(); ++i) {
     const ValueId inner = body.captures()[i];
     const Value& captured = outer.value(node.captures[i]);
-    set_type(body, inner, captured.type);
-    if (body.value(inner).content != captured.content) body.edit(inner).content = captured.content;
+    auto content = sizes.content(captured);
+    if (body.value(inner).content != content) body.edit(inner).content = std::move(content);
     if (!outer.is_constant(node.captures[i]) || uses[inner.index] == 0) continue;
     body.replace_uses(inner, body.add_constant(*captured.constant, body.fresh_name(captured.name)));
   }
@@ -54,7 +108,7 @@ std::optional<Shape> common_shape(const Graph& body, ValueId formal, const Shape
 }
 
 /// The body's first inputs and its states: as the loop begins with them, but for what iterations change.
-Result<void> take_states(const Graph& outer, const Node& node, const LoopForm& form, Graph& body) {
+Result<void> take_states(const Graph& outer, const Node& node, const LoopForm& form, GivenSizes& sizes, Graph& body) {
   const std::vector<ValueId> formals = body.inputs();
   std::vector<ValueType> declared;
   for (const ValueId formal : formals) declared.push_back(body.value(formal).type);
@@ -65,7 +119,7 @@ Result<void> take_states(const Graph& outer, const Node& node, const LoopForm& f
   }
   std::vector<bool> is_taken(formals.size());
   for (size_t k = 2; k < formals.size(); ++k) {
-    const ValueType& first = outer.value(node.inputs[form.first_state + k - 2]).type;
+    const ValueType first = sizes.type(outer.value(node.inputs[form.first_state + k - 2]));
     is_taken[k] = first.has_shape();
     if (is_taken[k]) set_type(body, formals[k], first);
   }
@@ -115,9 +169,10 @@ Result<int> specialize_bodies(Graph& graph) {
         const Node& node = graph.node(id);
         if (node.is_opaque()) return 0;
         const Graph before = body;
-        take_captures(graph, node, body);
+        GivenSizes sizes(graph, node);
+        take_captures(graph, node, sizes, body);
         const auto* loop = std::get_if<LoopForm>(&node.op->form);
-        const auto inferred = loop ? take_states(graph, node, *loop, body) : infer(body);
+        const auto inferred = loop ? take_states(graph, node, *loop, sizes, body) : infer(body);
         // What is wrong with a branch is the error of whoever takes it.
         if (!inferred.ok() && !loop && inferred.error().kind == ErrorKind::kInvalid) return 0;
         TRY_VOID(inferred);
