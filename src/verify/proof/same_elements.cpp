@@ -116,8 +116,7 @@ class Comparison {
       fits = inner && te::node_count(*inner, kLargest) < kLargest;
       return fits ? *std::move(inner) : Expr();
     });
-    if (!fits || te::node_count(result, kLargest) >= kLargest) return std::nullopt;
-    return result;
+    return fits && te::node_count(result, kLargest) < kLargest ? std::optional(std::move(result)) : std::nullopt;
   }
 
   Expr element_of(const Tensor& tensor, const std::vector<Expr>& index) {
