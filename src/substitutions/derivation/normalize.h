@@ -91,7 +91,7 @@ class Normalizer {
   Substitutions substitutions_;
   /// Surroundings from which no run was found, by what may be done there first, and by how far a run looks.
   std::map<Hash128, std::map<int, std::set<Hash128>>> barren_;
-  std::map<const OpDef*, int> weights_;   ///< of operators that count for more than one
+  std::map<const OpDef*, int> weights_;     ///< of operators that count for more than one
   std::map<std::vector<int>, Cost> costs_;  ///< by operation and types of arguments
 };
 

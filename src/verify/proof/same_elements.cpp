@@ -184,7 +184,7 @@ class Comparison {
       if (known && te::as<te::Literal>(*known)) return *known;
       return load(ledger_.leader(argument), expr.dtype(), read->index);
     });
-    return rewritten ? std::optional(*std::move(program)) : std::nullopt;
+    return rewritten ? std::move(program) : std::nullopt;
   }
 
   std::optional<FloatClass> by_programs(int first, int second) {
