@@ -110,7 +110,7 @@ Result<void> bound_by_clip(NodeForm& form) {
   for (const int i : {1, 0}) {
     const Tensor* bound = form.constant(i);
     if (form.input_count() != 2 || !bound || !bound->dims().empty()) continue;
-    const ValueId none = form.scalar(bound->dtype(), is_min ? -INFINITY : INFINITY, "none");
+    const ValueId none = form.scalar(bound->dtype(), is_min ? -HUGE_VAL : HUGE_VAL, "none");
     std::vector<ValueId> inputs = {form.input(1 - i), form.input(i), none};
     if (is_min) std::swap(inputs[1], inputs[2]);
     return form.emit_as(0, "Clip", std::move(inputs));
