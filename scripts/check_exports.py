@@ -111,7 +111,7 @@ def differ(first, second):
     for value in sessions[0].get_inputs():
         shape = [size if isinstance(size, int) else 1 for size in value.shape]
         is_float = "float" in value.type
-        inputs[value.name] = random.standard_normal(shape).astype(numpy.float32) if is_float else numpy.ones(shape, int)
+        inputs[value.name] = random.standard_normal(shape).astype(numpy.float32) if is_float else random.integers(0, 2, shape)
     largest = 0.0
     for x, y in zip(*(session.run(None, inputs) for session in sessions)):
         if x.shape != y.shape:
@@ -123,7 +123,8 @@ def differ(first, second):
 
 def called(command):
     start = time.monotonic()
-    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=MOST_SECONDS)
+    words = ["timeout", str(MOST_SECONDS), *(str(part) for part in command)]
+    done = subprocess.run(words, capture_output=True, text=True)
     return done, round(time.monotonic() - start, 2)
 
 
@@ -175,9 +176,10 @@ def main():
             try:
                 if not file.exists():
                     export(*name.split(":", 1), file, options.dynamo)
-                row |= check(file, options, pathlib.Path(scratch))
             except Exception as error:  # Exporters fail in many ways.
                 row |= {"failed": "exporting", "said": repr(error)[:300]}
+            else:
+                row |= check(file, options, pathlib.Path(scratch))
             rows.append(row)
             if options.results:
                 with options.results.open("a") as results:

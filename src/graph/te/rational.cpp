@@ -127,7 +127,7 @@ bool Rational::is_integer() const { return is_finite() && (big_ ? denominator(bi
 
 int64_t Rational::truncated_to_int64() const {
   if (!is_finite()) return 0;
-  if (is_short()) return numerator_ / denominator_;
+  if (is_small()) return numerator_ / denominator_;
   const Integer quotient = numerator(big_->value) / denominator(big_->value);
   const Integer low = abs(quotient) & Integer(std::numeric_limits<uint64_t>::max());
   const auto bits = static_cast<uint64_t>(low);
@@ -154,13 +154,13 @@ std::string Rational::text() const {
 Rational operator-(const Rational& a) {
   if (a.is_nan()) return a;
   if (!a.is_finite()) return Rational::infinity(a.sign() > 0);
-  if (a.is_short()) return Rational::of_terms(-a.numerator_, a.denominator_);
+  if (a.is_small()) return Rational::of_terms(-a.numerator_, a.denominator_);
   return Rational(Rational::Big{-a.big().value});
 }
 
 // Of small ones: Knuth, The Art of Computer Programming, volume 2, 4.5.1.
 Rational operator+(const Rational& a, const Rational& b) {
-  if (a.is_short() && b.is_short()) {
+  if (a.is_small() && b.is_small()) {
     const int64_t common = std::gcd(a.denominator_, b.denominator_);
     const __int128 sum = static_cast<__int128>(a.numerator_) * (b.denominator_ / common) +
                          static_cast<__int128>(b.numerator_) * (a.denominator_ / common);
@@ -174,7 +174,7 @@ Rational operator+(const Rational& a, const Rational& b) {
 Rational operator-(const Rational& a, const Rational& b) { return a + -b; }
 
 Rational operator*(const Rational& a, const Rational& b) {
-  if (a.is_short() && b.is_short()) {
+  if (a.is_small() && b.is_small()) {
     const int64_t one = std::gcd(a.numerator_, b.denominator_), other = std::gcd(b.numerator_, a.denominator_);
     return Rational::of_terms(static_cast<__int128>(a.numerator_ / one) * (b.numerator_ / other),
                               static_cast<__int128>(a.denominator_ / other) * (b.denominator_ / one));
@@ -189,7 +189,7 @@ Rational operator/(const Rational& a, const Rational& b) {
   if (!b.is_finite()) return a.is_finite() ? Rational() : Rational::nan();
   if (!a.is_finite()) return Rational::infinity((a.sign() < 0) != (b.sign() < 0));
   if (b.sign() == 0) return a.sign() == 0 ? Rational::nan() : Rational::infinity(a.sign() < 0);
-  if (b.is_short()) {
+  if (b.is_small()) {
     const bool negative = b.numerator_ < 0;
     return a * Rational::of_terms(negative ? -b.denominator_ : b.denominator_, negative ? -b.numerator_ : b.numerator_);
   }
@@ -204,18 +204,18 @@ bool operator==(const Rational& a, const Rational& b) {
 
 bool operator<(const Rational& a, const Rational& b) {
   if (a.is_nan() || b.is_nan()) return false;
-  if (a.is_short() && b.is_short())
+  if (a.is_small() && b.is_small())
     return static_cast<__int128>(a.numerator_) * b.denominator_ < static_cast<__int128>(b.numerator_) * a.denominator_;
   if (a.is_finite() && b.is_finite()) return a.big().value < b.big().value;
   return a.is_finite() ? b.sign() > 0 : a.sign() < 0 && !(b.sign() < 0 && !b.is_finite());
 }
 
 Rational Rational::floor() const {
-  if (is_short()) return of_terms(floor_div(numerator_, denominator_), 1);
+  if (is_small()) return of_terms(floor_div(numerator_, denominator_), 1);
   return is_finite() ? Rational(Big{Fraction(floor_of(big_->value))}) : *this;
 }
 Rational Rational::round() const {
-  if (is_short() && denominator_ == 1) return *this;
+  if (is_small() && denominator_ == 1) return *this;
   return is_finite() ? Rational(Big{Fraction(round_of(big().value))}) : *this;
 }
 
@@ -224,7 +224,7 @@ Rational Rational::rounded(DataType dtype) const {
   if (!format || !is_finite() || sign() == 0) return *this;
   // What is a value of the type already, mostly: so many digits, and no small exponent.
   constexpr int64_t kGreatestDenominator = 1 << 10;
-  if (is_short() && std::abs(numerator_) < int64_t{1} << format->digits && denominator_ <= kGreatestDenominator &&
+  if (is_small() && std::abs(numerator_) < int64_t{1} << format->digits && denominator_ <= kGreatestDenominator &&
       std::has_single_bit(static_cast<uint64_t>(denominator_)))
     return *this;
   const Fraction x = big().value;
