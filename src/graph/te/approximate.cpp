@@ -187,7 +187,7 @@ std::optional<Approximate> in_rationals(const Program& program, StageValue outpu
     const Rational& real = Scalars::real_of(element);
     reals.push_back(real.to_double());
     // Numbers that grow with each step are not followed.
-    if (!real.is_finite() || !real.is_short() || (real.sign() != 0 && std::fabs(reals.back()) < kNegligible))
+    if (!real.is_finite() || !real.is_small() || (real.sign() != 0 && std::fabs(reals.back()) < kNegligible))
       return std::nullopt;
     is_exact = is_exact && Rational(Number(reals.back())) == real;
     result.exact.push_back(real);

@@ -24,6 +24,8 @@ class Rational {
   /// -1, 0 or 1; of NaN 0.
   int sign() const;
   bool is_integer() const;
+  /// Numerator and denominator have 64 bits.
+  bool is_small() const { return is_finite() && !big_; }
   /// The integer modulo 2^64 as two's complement; of a fraction what truncation leaves, of infinities and NaN 0.
   int64_t truncated_to_int64() const;
   double to_double() const;
@@ -56,7 +58,6 @@ class Rational {
   explicit Rational(Big value);
   /// In lowest terms, the denominator greater than 0.
   static Rational of_terms(__int128 numerator, __int128 denominator);
-  bool is_small() const { return is_finite() && !big_; }
   Big big() const;
   Kind kind_ = Kind::kFinite;
   int64_t numerator_ = 0, denominator_ = 1;  ///< in lowest terms, the denominator greater than 0

@@ -50,8 +50,8 @@ class FactorCarrier {
   const std::optional<Map>& map_of(const Program& program, int value);
   static std::optional<Map> find_map(const Program& program, int value);
 
-  std::map<std::vector<int>, std::optional<Map>>
-      maps_;  ///< by operation, output, and types and numbers of what it reads
+  /// By operation, output, and types and numbers of what it reads.
+  std::map<std::vector<int>, std::optional<Map>> maps_;
 };
 
 }  // namespace isomer::substitutions

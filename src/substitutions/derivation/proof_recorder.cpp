@@ -33,6 +33,12 @@ ValueId first_output(const Node& node) {
   return made == node.outputs.end() ? ValueId() : *made;
 }
 
+std::map<std::string_view, ValueId> values_by_name(const Graph& graph) {
+  std::map<std::string_view, ValueId> result;
+  for (const ValueId id : graph.values()) result.emplace(graph.value(id).name, id);
+  return result;
+}
+
 }  // namespace
 
 ProofRecorder::ProofRecorder(Theory& theory, FloatMode fp) : proof_(std::make_unique<ProofSteps>(theory, fp)) {}
@@ -661,8 +667,7 @@ Result<void> ProofRecorder::take(Program& program, const CarriedFactor& step) {
 /// Constants of the file that are known by what was rounded to them: by their names, else by their bits.
 OutputStep ProofRecorder::output_step(const Graph& last, const Graph& written) const {
   const Ledger& ledger = proof_->ledger();
-  std::map<std::string_view, ValueId> named;
-  for (const ValueId id : last.values()) named.emplace(last.value(id).name, id);
+  const auto named = values_by_name(last);
   OutputStep step;
   int number = proof_->count() - 1;
   for (const ValueId id : written.values()) {
@@ -698,8 +703,7 @@ Result<void> ProofRecorder::finish(const Graph& last, const Graph& written) {
 /// The first value of the written model that is not the one of its name.
 std::optional<ValueId> ProofRecorder::first_unlike(const Graph& last, const Graph& written,
                                                    const Ledger::Numbers& numbers) const {
-  std::map<std::string_view, ValueId> named;
-  for (const ValueId id : last.values()) named.emplace(last.value(id).name, id);
+  const auto named = values_by_name(last);
   const auto order = topological_order(written);
   if (!order.ok()) return std::nullopt;
   for (const NodeId node : *order)
